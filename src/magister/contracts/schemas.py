@@ -1,0 +1,158 @@
+"""Arrow schemas, one per artifact type: names, types, keys and ranges of every table the pipeline writes.
+
+A `Contract` is all that is known of a table in one place; the artifact writer enforces it when a table is
+written and the gates check it again, with cross-table expectations, before anything downstream runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+STATUSES = ("ok", "no_answer", "ambiguous", "refusal", "truncated", "context_exceeded", "error")
+VERDICTS = ("correct", "wrong", "none")
+LEAKS = ("none", "option", "gold")
+ARMS = ("taught", "sham", "oracle_tell", "wrong_oracle", "self_revise")
+REWRITE = ("native", "rules", "rewritten")  # or "fallback:<reason>"
+METRICS = ("CA", "AA", "JA", "GA", "RA")
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What a table promises.
+
+    Attributes:
+        name: artifact type.
+        schema: columns, types and nullability.
+        key: columns that identify a row; tables are sorted by them.
+        allowed: closed vocabularies by column.
+        ranges: inclusive numeric ranges by column.
+        may_be_empty: whether no row is a valid state.
+    """
+
+    name: str
+    schema: pa.Schema
+    key: tuple[str, ...]
+    allowed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+    may_be_empty: bool = False
+
+
+def _schema(required: dict[str, pa.DataType], nullable: dict[str, pa.DataType] | None = None) -> pa.Schema:
+    fields = [pa.field(name, kind, nullable=False) for name, kind in required.items()]
+    fields += [pa.field(name, kind, nullable=True) for name, kind in (nullable or {}).items()]
+    return pa.schema(fields)
+
+
+_s, _i, _f, _b = pa.string(), pa.int32(), pa.float64(), pa.bool_()
+_strings = pa.list_(pa.string())
+
+POOL = Contract(
+    "pool",
+    _schema(
+        {"item_id": _s, "dataset": _s, "domain": _s, "cluster_id": _s, "question": _s, "gold": _s}
+        | {"source_row": _i, "flags": _strings},
+        {"passage": _s, "options": _strings, "key": _s},
+    ),
+    key=("item_id",),
+)
+REJECTED = Contract(
+    "rejected",
+    _schema({"dataset": _s, "source_row": _i, "reason": _s, "detail": _s, "raw": _s}),
+    key=("dataset", "source_row", "reason"),
+    may_be_empty=True,
+)
+DISTRACTORS = Contract(
+    "distractors",
+    _schema(
+        {"item_id": _s, "rank": _i, "text": _s, "canonical": _s, "n_models": _i, "n_answers": _i}
+        | {"request_ids": _strings}
+    ),
+    key=("item_id", "rank"),
+    ranges={"rank": (1, 1e6), "n_models": (1, 1e6), "n_answers": (1, 1e9)},
+    may_be_empty=True,
+)
+ITEMS = Contract(
+    "items",
+    _schema(
+        {"item_id": _s, "dataset": _s, "domain": _s, "cluster_id": _s, "question": _s, "options": _strings}
+        | {"origins": _strings, "key": _s, "gold": _s, "multi": _b, "rewrite_status": _s}
+        | {"needs_options": _b, "options_in_question": _b},
+        {"passage": _s, "review": _s},
+    ),
+    key=("item_id",),
+)
+ANSWERS = Contract(
+    "answers",
+    _schema(
+        {"model": _s, "item_id": _s, "request_id": _s, "status": _s, "rule": _s, "text": _s},
+        {"answer": _s, "correct": _b, "span_start": _i, "span_end": _i, "finish_reason": _s, "error": _s}
+        | {"prompt_tokens": _i, "completion_tokens": _i},
+    ),
+    key=("model", "item_id"),
+    allowed={"status": STATUSES},
+)
+BANDS = Contract(
+    "bands",
+    _schema(
+        {"item_id": _s, "band": _i, "pass_pattern": _s, "n_answered": _i, "unsolved": _b, "monotone": _b},
+        {"ladder_mean": _f},
+    ),
+    key=("item_id",),
+    ranges={"band": (1, 5), "ladder_mean": (0, 1)},
+    may_be_empty=True,
+)
+_EXCHANGE = {"arm": _s, "teacher": _s, "student": _s, "item_id": _s, "round": _i}
+GUIDES = Contract(
+    "guides",
+    _schema(
+        _EXCHANGE | {"status": _s, "verdict": _s, "verdict_rule": _s, "guidance": _s, "leak": _s, "text": _s},
+        {"request_id": _s, "scrubbed": _s, "leak_spans": _s, "finish_reason": _s, "error": _s}
+        | {"prompt_tokens": _i, "completion_tokens": _i},
+    ),
+    key=("arm", "teacher", "student", "item_id", "round"),
+    allowed={"status": STATUSES, "verdict": VERDICTS, "leak": LEAKS, "arm": ARMS},
+    ranges={"round": (1, 6)},
+)
+REVISIONS = Contract(
+    "revisions",
+    _schema(
+        _EXCHANGE | {"status": _s, "rule": _s, "text": _s, "asked": _b},
+        {"request_id": _s, "answer": _s, "correct": _b, "span_start": _i, "span_end": _i}
+        | {"finish_reason": _s, "error": _s, "prompt_tokens": _i, "completion_tokens": _i},
+    ),
+    key=("arm", "teacher", "student", "item_id", "round"),
+    allowed={"status": STATUSES, "arm": ARMS},
+    ranges={"round": (1, 6)},
+)
+TRAJECTORIES = Contract(
+    "trajectories",
+    _schema(
+        {"league": _s} | _EXCHANGE | {"dataset": _s, "domain": _s, "cluster_id": _s, "n_options": _i}
+        | {"status": _s, "verdict": _s, "guide_status": _s, "leak": _s},
+        {"band": _i, "answer": _s, "correct": _b, "request_id": _s, "guide_request_id": _s},
+    ),
+    key=("league", "arm", "teacher", "student", "item_id", "round"),
+    allowed={"status": STATUSES, "arm": ARMS, "leak": LEAKS},
+    ranges={"round": (0, 6), "band": (1, 5), "n_options": (2, 26)},
+)
+METRICS_TABLE = Contract(
+    "metrics",
+    _schema(
+        {"league": _s, "arm": _s, "teacher": _s, "slice_kind": _s, "slice": _s, "metric": _s, "round": _i}
+        | {"policy": _s, "status": _s, "reason": _s, "n_items": _i, "n_students": _i, "n_clusters": _i}
+        | {"n_cells": _i, "n_dropped": _i}
+        | {f"n_{status}": _i for status in STATUSES}
+        | {"resamples": _i, "seed": _i, "level": _f},
+        {"value": _f, "ci_low": _f, "ci_high": _f, "se": _f},
+    ),
+    key=("league", "arm", "teacher", "slice_kind", "slice", "metric", "round"),
+)
+
+CONTRACTS: dict[str, Contract] = {
+    contract.name: contract
+    for contract in (
+        POOL, REJECTED, DISTRACTORS, ITEMS, ANSWERS, BANDS, GUIDES, REVISIONS, TRAJECTORIES, METRICS_TABLE,
+    )
+}  # fmt: skip
