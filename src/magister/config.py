@@ -58,7 +58,9 @@ class Limits(Section):
     concurrency: int = Field(8, ge=1, description="Requests under way at once.")
     attempts: int = Field(6, ge=1, description="Tries per request before its error is recorded.")
     timeout: float = Field(120.0, gt=0, description="Seconds for one try.")
-    backoff: float = Field(1.0, gt=0, description="First wait before a retry, in seconds; doubles, with jitter.")
+    backoff: float = Field(
+        1.0, gt=0, description="First wait before a retry, in seconds; doubles, with jitter."
+    )
     backoff_max: float = Field(60.0, gt=0, description="Longest wait before a retry, in seconds.")
     requests_per_minute: float | None = Field(None, gt=0, description="Ceiling; none by default.")
 
@@ -73,10 +75,13 @@ class ModelConfig(Section):
         description="`llama_cpp`: deterministic (one single-thread server per core, no prompt cache) or fast.",
     )
     context: int = Field(2048, ge=256, description="`llama_cpp`: context window in tokens.")
-    served_name: str | None = Field(None, description="`openai`: model name sent to the endpoint, with its date.")
+    served_name: str | None = Field(
+        None, description="`openai`: model name sent to the endpoint, with its date."
+    )
     base_url: str | None = Field(None, description="`openai`: address of the endpoint.")
     api_key_env: str | None = Field(
-        None, description="`openai`: environment variable that holds the key. The key itself is never read from a file."
+        None,
+        description="`openai`: environment variable that holds the key. The key itself is never read from a file.",
     )
     revision: str | None = Field(
         None, description="`openai`: what pins the model when its name does not (a hash or a date)."
@@ -100,17 +105,17 @@ class ModelConfig(Section):
 
 
 class ColumnMap(Section):
-    """Which column of a source holds what. Without a map, columns of the same names are used."""
+    """Which column of a source holds what. A column of the same name is used where none is named here."""
 
     question: str = Field("question", description="The question.")
     answer: str = Field("answer", description="The right answer: its text, its letter or its index.")
     options: str | list[str] | None = Field(
-        None, description="A list column, a text block `A. ...`, or several columns; none for open questions."
+        None, description="A list column, a text block `A. ...`, or several columns; `[]` for open questions."
     )
-    passage: str | None = Field(None, description="A text that the question is about.")
-    id: str | None = Field(None, description="Identifier; row numbers are used without one.")
-    domain: str | None = Field(None, description="Domain, where it differs by row.")
-    cluster: str | None = Field(None, description="Rows that share a passage or template.")
+    passage: str | None = Field(None, description="A text that the question is about; empty for none.")
+    id: str | None = Field(None, description="Identifier; the content identifies a row without one.")
+    domain: str | None = Field(None, description="Domain, where it differs by row; empty for none.")
+    cluster: str | None = Field(None, description="Rows that share a passage or template; empty for none.")
 
 
 class Dataset(Section):
@@ -120,12 +125,18 @@ class Dataset(Section):
     domain: str = Field("general", description="Domain of all rows without one of their own.")
     n: int | None = Field(None, ge=1, description="How many items to use; all by default. Drawn by seed.")
     seed: int = Field(0, description="Seed of the generator and of the draw.")
-    generator: str | None = Field(None, description="`generated`: a reasoning-gym task, or `sums` (built in).")
+    generator: str | None = Field(
+        None, description="`generated`: a reasoning-gym task, or `sums` (built in)."
+    )
     generator_args: dict[str, Any] = Field(default_factory=dict, description="`generated`: its arguments.")
     wheel: WheelFile | None = Field(None, description="`wheel`: the pinned file.")
-    path: str | None = Field(None, description="`file`: path of a .jsonl, .csv or .parquet file.")
+    path: str | None = Field(None, description="`file`: path of a .jsonl, .json, .csv or .parquet file.")
     sha256: Sha256 | None = Field(None, description="`file`: expected hash; checked when given.")
-    format: Literal["auto", "gsm8k"] = Field("auto", description="`gsm8k`: the gold value follows `####`.")
+    format: Literal["auto", "gsm8k", "mmlu", "teach2eval"] = Field(
+        "auto",
+        description="`gsm8k`: the gold value follows `####`. `mmlu`: CSV without a header (question, four "
+        "options, letter). `teach2eval`: JSON list with the letters under `label`. `auto`: by column map.",
+    )
     columns: ColumnMap = Field(default_factory=ColumnMap, description="Column map.")
     max_question_chars: int | None = Field(
         None, ge=1, description="Longer questions (with their passage) are rejected, with that reason."
@@ -141,26 +152,58 @@ class Dataset(Section):
         return self
 
 
+class ItemPrompts(Section):
+    """Versions of the prompts that make items."""
+
+    free: str = Field("v1", description="Open questions to distractor models: `prompts/free/`.")
+    rewrite: str = Field("v1", description="Options to the rewriter: `prompts/rewrite/`.")
+    review: str = Field("v1", description="Checklist for the reviewer: `prompts/review/`.")
+
+
+class TeachingPrompts(Section):
+    """Versions of the prompts of a league."""
+
+    answer: str = Field("v1", description="Items with options: `prompts/answer/`.")
+    guide: str = Field("v1", description="Students' replies to the teacher: `prompts/guide/`.")
+    revise: str = Field("v1", description="Guidance to the student: `prompts/revise/`.")
+
+
+class ReplyLimits(Section):
+    """Longest replies, in tokens."""
+
+    answer: int = Field(64, ge=1, description="Answers to items with options.")
+    guide: int = Field(96, ge=1, description="Guidance.")
+    revise: int = Field(64, ge=1, description="Revised answers.")
+
+
 class Items(Section):
     """From raw rows to multiple-choice items."""
 
     datasets: dict[Name, Dataset] = Field(description="Sources by name.", min_length=1)
     options: int = Field(4, ge=2, le=26, description="Options per item built from an open question.")
     pad: Literal["none", "numeric_neighbours"] = Field(
-        "none", description="What fills up numeric items with too few harvested distractors; recorded per option."
+        "none",
+        description="What fills up numeric items with too few harvested distractors; recorded per option.",
     )
     distractor_models: list[Name] = Field(
         default_factory=list, description="Weak models whose wrong answers become distractors."
     )
-    distractor_samples: int = Field(1, ge=1, description="Free-form answers per distractor model and question.")
+    distractor_samples: int = Field(
+        1, ge=1, description="Free-form answers per distractor model and question."
+    )
     rewriter: str = Field("rules", description="`rules`, or a model that normalises the options' wording.")
-    reviewer: str | None = Field(None, description="Model that fills in the review checklist; needs a rewriter model.")
-    ladder: list[Name] = Field(default_factory=list, description="Models, weakest first, that grade difficulty.")
+    reviewer: str | None = Field(
+        None, description="Model that fills in the review checklist; needs a rewriter model."
+    )
+    ladder: list[Name] = Field(
+        default_factory=list, description="Models, weakest first, that grade difficulty."
+    )
     band_cuts: list[float] = Field(
         [0.2, 0.4, 0.6, 0.8],
         description="Mean ladder accuracy at or below which an item is in band 5, 4, 3, 2; above the last: band 1.",
     )
     seed: int = Field(0, description="Seed of option order and of ties.")
+    prompts: ItemPrompts = Field(default_factory=ItemPrompts, description="Prompt versions.")
     max_tokens: int = Field(64, ge=1, description="Reply limit of free-form and ladder answers.")
 
 
@@ -171,11 +214,15 @@ class League(Section):
     teachers: list[Name] = Field(min_length=1, description="Models that are rated.")
     datasets: list[Name] = Field(min_length=1, description="Datasets used.")
     rounds: int = Field(3, ge=1, le=6, description="Rounds of guidance T.")
-    blind: Literal["strict", "paper", "off"] = Field("strict", description="What the teacher sees of the options.")
+    blind: Literal["strict", "paper", "off"] = Field(
+        "strict", description="What the teacher sees of the options."
+    )
     arms: list[Literal["sham", "oracle_tell", "wrong_oracle", "self_revise"]] = Field(
         default_factory=list, description="Control arms with fixed guidance, run beside the teachers."
     )
-    may_tell_answer: bool = Field(False, description="Whether the teacher's prompt allows stating the answer.")
+    may_tell_answer: bool = Field(
+        False, description="Whether the teacher's prompt allows stating the answer."
+    )
     student_shots: bool = Field(True, description="Revision demonstrations in the students' prompts.")
 
 
@@ -183,12 +230,11 @@ class Teaching(Section):
     """The teaching league(s)."""
 
     leagues: dict[Name, League] = Field(min_length=1, description="Leagues by name.")
-    prompts: dict[Literal["answer", "guide", "revise"], str] = Field(
-        default_factory=lambda: {"answer": "v1", "guide": "v1", "revise": "v1"}, description="Prompt versions."
+    prompts: TeachingPrompts = Field(default_factory=TeachingPrompts, description="Prompt versions.")
+    answer_as: Literal["text", "letter"] = Field(
+        "text", description="How models are asked to name an option: by its text or by its letter and text."
     )
-    max_tokens: dict[Literal["answer", "guide", "revise"], int] = Field(
-        default_factory=lambda: {"answer": 64, "guide": 96, "revise": 64}, description="Reply limits in tokens."
-    )
+    max_tokens: ReplyLimits = Field(default_factory=ReplyLimits, description="Reply limits.")
     policy: Literal["wrong", "drop"] = Field(
         "wrong", description="Replies without an answer count as wrong, or drop out of the denominator."
     )
@@ -206,7 +252,10 @@ class Llm(Section):
     """Model calls in general."""
 
     max_error_share: float = Field(
-        0.02, ge=0, le=1, description="A step with more infrastructure errors than this fails and can be resumed."
+        0.02,
+        ge=0,
+        le=1,
+        description="A step with more infrastructure errors than this fails and can be resumed.",
     )
     replay: bool = Field(False, description="Answer from the store only; a missing response is an error.")
 
@@ -225,7 +274,9 @@ class Params(Section):
         def known(names: list[str], where: str) -> None:
             for name in names:
                 if name not in self.models:
-                    raise ValueError(f"{where}: unknown model {name!r}; known: {', '.join(sorted(self.models))}")
+                    raise ValueError(
+                        f"{where}: unknown model {name!r}; known: {', '.join(sorted(self.models))}"
+                    )
 
         known(self.items.distractor_models, "items.distractor_models")
         known(self.items.ladder, "items.ladder")
@@ -250,7 +301,9 @@ class Params(Section):
                     raise ValueError(f"teaching.leagues.{name}.{role}: a name stands there twice")
             for arm in ("sham", "oracle_tell", "wrong_oracle", "self_revise"):
                 if arm in league.teachers:
-                    raise ValueError(f"teaching.leagues.{name}.teachers: {arm!r} is the name of a control arm")
+                    raise ValueError(
+                        f"teaching.leagues.{name}.teachers: {arm!r} is the name of a control arm"
+                    )
         return self
 
 
@@ -279,7 +332,9 @@ def validate_params(raw: object, where: str = "params.yaml") -> Params:
             shown = "" if isinstance(seen, dict | list) else f" (seen: {seen!r})"
             lines.append(f"  {key}: {problem['msg'].removeprefix('Value error, ')}{shown}")
         raise UserError(
-            f"{where}: {len(lines)} problem(s)\n" + "\n".join(lines) + "\nEvery option is described in docs/params.md."
+            f"{where}: {len(lines)} problem(s)\n"
+            + "\n".join(lines)
+            + "\nEvery option is described in docs/params.md."
         ) from None
 
 

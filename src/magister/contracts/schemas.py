@@ -93,6 +93,18 @@ ANSWERS = Contract(
     key=("model", "item_id"),
     allowed={"status": STATUSES},
 )
+FREE_ANSWERS = Contract(
+    "free_answers",
+    _schema(
+        {"model": _s, "item_id": _s, "sample": _i, "request_id": _s, "status": _s, "rule": _s, "text": _s},
+        {"answer": _s, "span_start": _i, "span_end": _i, "finish_reason": _s, "error": _s}
+        | {"prompt_tokens": _i, "completion_tokens": _i},
+    ),
+    key=("model", "item_id", "sample"),
+    allowed={"status": STATUSES},
+    ranges={"sample": (0, 1e6)},
+    may_be_empty=True,
+)
 BANDS = Contract(
     "bands",
     _schema(
@@ -104,6 +116,13 @@ BANDS = Contract(
     may_be_empty=True,
 )
 _EXCHANGE = {"arm": _s, "teacher": _s, "student": _s, "item_id": _s, "round": _i}
+ASKED = Contract(
+    "asked",
+    _schema(_EXCHANGE, {"request_id": _s, "scrubbed": _s}),
+    key=("arm", "teacher", "student", "item_id", "round"),
+    allowed={"arm": ARMS},
+    may_be_empty=True,
+)
 GUIDES = Contract(
     "guides",
     _schema(
@@ -129,12 +148,14 @@ REVISIONS = Contract(
 TRAJECTORIES = Contract(
     "trajectories",
     _schema(
-        {"league": _s} | _EXCHANGE | {"dataset": _s, "domain": _s, "cluster_id": _s, "n_options": _i}
+        {"league": _s}
+        | _EXCHANGE
+        | {"dataset": _s, "domain": _s, "cluster_id": _s, "n_options": _i}
         | {"status": _s, "verdict": _s, "guide_status": _s, "leak": _s},
         {"band": _i, "answer": _s, "correct": _b, "request_id": _s, "guide_request_id": _s},
     ),
     key=("league", "arm", "teacher", "student", "item_id", "round"),
-    allowed={"status": STATUSES, "arm": ARMS, "leak": LEAKS},
+    allowed={"status": STATUSES, "arm": ARMS, "leak": LEAKS, "verdict": VERDICTS},
     ranges={"round": (0, 6), "band": (1, 5), "n_options": (2, 26)},
 )
 METRICS_TABLE = Contract(
@@ -148,11 +169,38 @@ METRICS_TABLE = Contract(
         {"value": _f, "ci_low": _f, "ci_high": _f, "se": _f},
     ),
     key=("league", "arm", "teacher", "slice_kind", "slice", "metric", "round"),
+    allowed={"arm": ARMS, "policy": ("wrong", "drop"), "status": ("ok", "no_interval", "not_computable")},
+    ranges={"round": (0, 6), "level": (0.0, 1.0), "n_items": (0, 1e9), "n_students": (0, 1e6)}
+    | {"n_clusters": (0, 1e9), "n_cells": (0, 1e9), "n_dropped": (0, 1e9)}
+    | {f"n_{status}": (0, 1e9) for status in STATUSES},
+)
+_BOARD_COUNTS = (
+    "n_items",
+    "n_students",
+    "n_clusters",
+    "n_cells",
+    "n_dropped",
+    *(f"n_{name}" for name in STATUSES),
+)
+# `rank` counts teachers of a league by CA, 1 the best; equal CA share a rank; null for control arms and where
+# CA is unknown. `separated_from_zero`: the interval of CA excludes 0; null without one. Counts are those of CA.
+TEACHING_BOARD = Contract(
+    "teaching_board",
+    _schema(
+        {"league": _s, "arm": _s, "teacher": _s, "rounds": _i, "policy": _s}
+        | {f"{metric.lower()}_{part}": _s for metric in METRICS for part in ("status", "reason")}
+        | dict.fromkeys(_BOARD_COUNTS, _i)
+        | {"resamples": _i, "seed": _i, "level": _f},
+        {"rank": _i, "separated_from_zero": _b}
+        | {f"{metric.lower()}{part}": _f for metric in METRICS for part in ("", "_ci_low", "_ci_high")},
+    ),
+    key=("league", "arm", "teacher"),
 )
 
 CONTRACTS: dict[str, Contract] = {
     contract.name: contract
     for contract in (
-        POOL, REJECTED, DISTRACTORS, ITEMS, ANSWERS, BANDS, GUIDES, REVISIONS, TRAJECTORIES, METRICS_TABLE,
+        POOL, REJECTED, FREE_ANSWERS, DISTRACTORS, ITEMS, ANSWERS, BANDS, ASKED, GUIDES, REVISIONS, TRAJECTORIES,
+        METRICS_TABLE, TEACHING_BOARD,
     )
 }  # fmt: skip

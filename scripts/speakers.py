@@ -1,0 +1,19 @@
+"""Speakers and replies as steps read them."""
+
+from __future__ import annotations
+
+from magister.config import ModelConfig
+from magister.llm import Response, Speaker, read_responses
+from scripts.step import Step
+
+
+def speaker(step: Step, name: str) -> Speaker:
+    """The model of a step: its configuration from the parameters, its fingerprint from the input of that name."""
+    fingerprint = step.json("fingerprint")
+    step.models[name] = fingerprint
+    return Speaker(name, ModelConfig.model_validate(step.params["model"]), fingerprint)
+
+
+def responses(step: Step, name: str = "responses") -> dict[str, Response]:
+    """Responses by request key."""
+    return {row.custom_id: row for path in step.inputs[name] for row in read_responses(path)}

@@ -1,0 +1,202 @@
+"""The table of rules by which a reply commits to an option, and the patterns behind it."""
+
+from __future__ import annotations
+
+import re
+
+from ._text import Rule
+
+_ADVERB = (
+    r"(?:,?\s*(?:therefore|thus|then|hence|clearly|obviously"
+    r"|definitely|certainly|indeed|probably|likely|most likely"
+    r"|simply"
+    r"|actually|really|still|now|of course|also|indeed|in fact),?){0,2}"
+)
+_NOUN = r"(?:answer|ans|choice|option|solution|response|selection|conclusion|final[_ ]?answer|verdict|pick)"
+_NOUN += r"(?:[_ ](?:choice|option|letter|key|is the option))?"
+
+# The noun, an optional "to the question", and a verb or colon. What follows is read by the payload reader.
+ANSWER_COLON = (
+    rf"(?<![\w])(?:{_NOUN}s?|correct|final)[*_\"'’\])}}]{{0,3}}(?:\s?\([^()\n]{{0,40}}\)"
+    rf")?\s{{0,3}}(?::=|=>|->|[:=→])"
+    r"|(?:(?:^|\n)[#>*\s]{0,8}ans(?:wer)?\.?\s?-{1,2}\s)"
+)
+ANSWER_IS = (
+    rf"(?<![\w-]){_NOUN}s?\"?(?:\s(?:to|for|of|here|in"
+    rf"|that|i|which|you|we|from|among|would)\b[^.,;:!?\n\x00]{{0,60}}?)?{_ADVERB}"
+    r"\s+(?P<verb>is(?:n't)?|was(?:n't)?|are|must be"
+    r"|has to be|should be|would be|will be|can only be"
+    r"|can't be|cannot be"
+    rf"|could be|might be|may be|can be|becomes|=)(?![\w])(?P<neg>\s+(?:not|never|neither)\b|n't)?{_ADVERB}"
+)
+ANSWER_HEADING = (
+    r"(?:^|\n)[#>*\s]{0,8}(?:(?:the|my|final|correct)\s)*(?:answer|choice|option)\s?(?:\?|!)?[ \t]*\n+"
+)
+ANSWER_WORD = r"(?<![\w])(?:answer|ans)\.?\s+(?=[\"'(\[]?[A-Z][\"')\].]{0,3}(?:\s*$|\s*\n|[.!]))"
+QUESTION_ANSWER = (
+    r"(?:answer|correct|right|option|choose)\s?\?\s{1,3}(?=[\"'(\[]?[A-Z][\"')\].]{0,3}(?:\s*$|\s*\n|[.!,]))"
+)
+BOXED = r"\\?\bboxed\s?\{|\\fbox\s?\{"
+XML = r"<\s?(?:final[_ ]?)?(?:answer|choice|option|ans|result|output|response|答案)\s?>"
+HASHES = r"(?:^|\n)\s?#{4}\s(?!\s*(?:final|the|answer))"
+ZH_ANSWER = (
+    r"(?:(?:正确|最终|最后|最佳|我)?的?(?:答案|选项|選項|选择|回答|解答|结论|答)(?:应该|应当|应|就|选项|可能|只能|显然|因此|所以|便)?"
+    r"(?:[\"')\]]{0,2}\s?[::=]|\]\s?|\s?(?:是|为|為|选|選))|正确的(?:应该|应)?是)(?P<zhneg>不|非)?\s?[::]?"
+)
+OTHER_ANSWER = (
+    r"(?<!\w)(?:(?:la |el )?respuesta(?: correcta| final)?"
+    r"|(?:la |ma )?(?:bonne )?r(?:é|é|e)ponse(?: correcte"
+    r"| finale)?"
+    r"|(?:die |meine )?(?:richtige |korrekte |endgültige )?(?:antwort"
+    r"|lösung)|(?:правильный |верный |мой |итоговый )?ответ"
+    r"|(?:a )?resposta(?: correta| final)?|(?:la )?risposta(?: corretta"
+    r"| finale)?|(?:opción|opcion)(?: correcta)?"
+    r"|odpowiedź|antwoord|cevap|jawaban|đáp án|答え|答|解答|回答|正解|最終的な答え|정답|답|답변)"
+    r"(?:[\"']?\s{0,2}(?::|=|->|→)|\s+(?:es|est|ist"
+    r"|lautet|wäre|è|é|jest|is|adalah|là)\b|\s?-\s|\s?(?:は"
+    r"|은|는)\s?:?)"
+    r"(?P<oneg>\s?(?:no|nicht|не|pas)\b)?"
+)
+
+SELECT = (
+    r"\b(?:(?:choose|chose|choosing|pick|picked|picking"
+    r"|select|selected|selecting|(?:go|going|went|gone) (?:with"
+    r"|for)|opt(?:ed)? for"
+    r"|vote for|circle|settle (?:on|for)|stick with"
+    r"|sticking with|prefer|conclude|answer with|i(?:'d"
+    r"| would|'ll| will)? answer"
+    r"|leaves(?: us)?(?: only)?(?: with)?|leaving(?: us)?(?: only)?(?: with)?"
+    r"|corresponds to|matches|points to)\s+(?:with\s)?"
+    r"(?:answer |the |only )?"
+    r"|(?:which|that|this|it|so it|so this|so that|here it)(?:'s"
+    r"| is| must be| has to be| should be| would be)\s+"
+    r"(?:clearly |therefore |thus |definitely |probably |then |just |simply |answer |the |only )?)"
+    r"(?=(?:(?:option|choice|answer|letter)\s?)*[\"'(\[]*(?:[A-Z](?![\w])|\\boxed|\$))"
+)
+IS_OPTION = (
+    r"(?<!\w)(?:is|=|equals|matches|to|gives|with|so|thus"
+    r"|therefore|hence|,|→|->|=>)\s+(?:the )?(?:answer )?(?:option"
+    r"|choice|letter)\s(?=[\"'(\[]*[A-Z](?!\w))"
+)
+THEREFORE = (
+    r"(?:(?<!\w)(?:so|thus|therefore|hence|consequently"
+    r"|finally|ultimately|clearly|overall|final)[,:]?\s"
+    r"|[∴⇒→]\s?|[=-]>\s?)"
+    r"(?:it's |it is |probably |definitely |must be )?(?=(?:option "
+    r"|choice )?[\"'(\[]*[A-Z][\"')\]]{0,2}(?:[.!]|\s*$"
+    r"|\s*\n))"
+)
+NOT_BUT = (
+    r"(?:\bbut(?: rather)?|\brather|而是|\binstead,?)\s?(?:it's "
+    r"|it is |the answer is |answer |is )?(?=(?:option "
+    r"|choice )?[\"'(\[]*[A-Z][\"')\]]{0,2}(?:[.!,;。]"
+    r"|\s*$|\s*\n))"
+)
+OPTION_CORRECT = (
+    r"(?<![\w.'\"-])(?:(?P<word>option|choice|answer"
+    r"|letter|statement|选项)\s?)?[\"'(\[]?(?P<letter>[A-Z])[\"')\]]?"
+    r"(?:[):.]\s?(?P<gap>[^.;!?\n\x00]{0,60}?))?,?\s(?:is"
+    r"|must be|should be|would be|has to be|seems|seems to be"
+    r"|appears to be|looks)\s"
+    r"(?:(?:definitely|clearly|indeed|probably|likely"
+    r"|thus|therefore|the|my|an?|only|most|one|obviously"
+    r"|actually|also|that is|to be|answer that is)\s){0,5}"
+    r"(?:correct|right|best|true|answer|solution|valid"
+    r"|appropriate|accurate|suitable|choice|winner|final answer)\b"
+)
+ZH_CORRECT = (
+    r"(?<![A-Za-z])[(\[\"]?(?P<letter>[A-Z])[)\]\"]?(?:[::、.]\s?(?P<gap>[^,。;!?\n\x00]{0,30}?))?(?:选项|項|项)?"
+    r"(?:是|才是|就是|为|最|完全|都|才|选项)*(?:唯一|最)?(?:正确|正確|对的|对(?!不|于|应)|正しい|正解|最佳|最合适|最恰当|符合题意|符合|答案|合适)"
+)
+ZH_SELECT = (
+    r"(?:选择?|選(?:択|ぶ|择)?|选定|挑选?)(?!项|項|択肢)(?:项|项为|的是|了)?\s?[::]?\s?[\"'(\[]?(?:选项"
+    r"|選択肢)?\s?(?=[\"'(\[]?[A-Z](?![A-Za-z]))"
+)
+HEDGE = (
+    r"(?:\beither\s|\bbetween\s|\bboth\s|\b(?:could"
+    r"|might|may|can) be (?:either\s)?|\bis (?:either\s)?"
+    r"|\bare\s|\b(?:choose|pick|say) )?"
+    r"(?<![\w.])(?:option |choice |answer )?[\"'(\[]?(?P<first>[A-Z])[\"')\]]?\s(?P<joint>or|and|&|/)\s"
+    r"(?:option |choice |answer |maybe |possibly |also )?[\"'(\[]?(?P<second>[A-Z])[\"')\]]?(?![\w'+-])"
+)
+ZH_HEDGE = (
+    r"(?<![A-Za-z])(?P<first>[A-Z])\s?(?:选项|项)?(?P<joint>或者?是?"
+    r"|和|与|以及|、)\s?(?:选项)?(?P<second>[A-Z])(?![A-Za-z])(?=[^。\n]{0,12}(?:都"
+    r"|均|可能|之间|对|正确|。|$|\n))"
+)
+
+CHOICE_RULES: tuple[Rule, ...] = (
+    Rule("answer_colon", "'Answer: B', 'Final choice = B', also as a JSON field", ANSWER_COLON),
+    Rule("answer_is", "'The correct answer is B', 'my choice would be (B)'", ANSWER_IS),
+    Rule("answer_heading", "a line 'Answer' with the choice on the next line", ANSWER_HEADING),
+    Rule("answer_word", "'Answer B.' at the end of a line", ANSWER_WORD),
+    Rule("question_answer", "'Which is correct? B'", QUESTION_ANSWER),
+    Rule("boxed", "LaTeX \\boxed{B} or \\boxed{value}", BOXED),
+    Rule("xml", "<answer>B</answer>", XML),
+    Rule("hashes", "'#### B' at the start of a line", HASHES),
+    Rule("zh_answer", "'答案：B', '正确答案是B', '答案选B'", ZH_ANSWER),
+    Rule("other_answer", "the words for 'answer' of es, fr, de, ru, pt, it, ja, ko and others", OTHER_ANSWER),
+    Rule("select", "'I choose B', 'go with B', 'which is B', 'that leaves B'", SELECT),
+    Rule("is_option", "'... is option B', '..., so option B'", IS_OPTION),
+    Rule("therefore", "'So B.', 'Therefore, (B)', '→ B' with nothing after it in the sentence", THEREFORE),
+    Rule("not_but", "'not A but B', '不是A，而是B'", NOT_BUT),
+    Rule(
+        "option_correct", "'B is correct', 'option (B) is the best answer', 'B) 36 is right'", OPTION_CORRECT
+    ),
+    Rule("zh_correct", "'选项B是对的', 'B正确', '只有B符合题意'", ZH_CORRECT),
+    Rule("zh_select", "'选B', '故选B', '我选择B'", ZH_SELECT),
+    Rule("hedge", "'either A or B', 'both A and B are right': several options, one wanted", HEDGE),
+    Rule("zh_hedge", "'A或B', 'A和B都对'", ZH_HEDGE),
+    Rule("bare_reply", "the whole reply is a letter, or a letter with its option's text"),
+    Rule("bare_line", "a line is a letter, or a letter with its option's text, and nothing else"),
+    Rule("first_line", "the reply opens with 'B) ...' or 'B. ...' and labels nothing else"),
+    Rule("marked_option", "the one ticked or bold entry of a restated option list"),
+    Rule("value_line", "a line is the text or value of exactly one option"),
+    Rule("value_sentence", "the last sentence ends in 'is VALUE' or '= VALUE' with the value of one option"),
+    Rule("letter_text_conflict", "letter and text of one commitment name different options: ambiguous"),
+    Rule("equal_options", "the committed value is that of several options: ambiguous"),
+    Rule("options_echo", "the reply restates the options and commits to none: ambiguous"),
+    Rule(
+        "not_an_option",
+        "the last commitment names no option (letter out of range, 'none of the above', 'unknown')",
+    ),
+    Rule("unclosed_reasoning", "a reasoning block never closes, so there is no reply"),
+    Rule("no_commitment", "nothing in the reply commits to an option"),
+    Rule("empty", "no text"),
+    Rule("refusal", "the model declines"),
+    Rule("call_failed", "there is no reply because the call failed"),
+)
+
+_FLAGS = re.I
+# Letters are case-sensitive in prose: these patterns look at the letter themselves.
+_CASED = {
+    "answer_word", "question_answer", "select", "is_option", "therefore", "not_but", "option_correct",
+    "zh_correct", "zh_select", "hedge", "zh_hedge",
+}  # fmt: skip
+
+
+def _compile(rule: Rule) -> re.Pattern[str]:
+    pattern = rule.pattern
+    if rule.id in _CASED:
+        # words in any case, letters in capitals only
+        pattern = re.sub(r"\[A-Z\]", "(?-i:[A-Z])", pattern)
+    return re.compile(pattern, _FLAGS)
+
+
+PATTERNS: dict[str, re.Pattern[str]] = {rule.id: _compile(rule) for rule in CHOICE_RULES if rule.pattern}
+
+EXPLICIT = frozenset(
+    (
+        "answer_colon",
+        "answer_is",
+        "answer_heading",
+        "answer_word",
+        "question_answer",
+        "boxed",
+        "xml",
+        "hashes",
+        "zh_answer",
+        "other_answer",
+    )
+)
+"""Rules that open an answer slot; the others are statements."""

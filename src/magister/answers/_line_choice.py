@@ -1,0 +1,193 @@
+"""Commitments without a word for it: lines that are a choice, and values that end a reply."""
+
+from __future__ import annotations
+
+import re
+
+from ._commit import Commit
+from ._options import LETTERS, Options
+from ._payload import Payload, read
+
+_LINE_HEAD = re.compile(
+    r"^(?P<lead>[^\w\n(\[\"'$\\<-]*(?:-\s+)?)"
+    r"(?P<word>(?:option|choice|letter|选项|选|answer choice)\s?:?\s?)?",
+    re.I,
+)
+_WRONG_SIGN = re.compile(r"[✗✘❌]|\[ \]")
+_LABELLED = re.compile(r"(?:^|\n)[\s>*-]{0,6}[(\[]?([A-Z])[)\].:]")
+_REASON = re.compile(r"\s*(?:,\s*)?(?:because|since|as\b|due to|因为|由于)", re.I)
+
+
+def line_choices(text: str, options: Options) -> list[Commit]:
+    """Lines that are a choice and nothing else; the first line may go on to explain."""
+    commits: list[Commit] = []
+    spans = [(m.start(), m.end()) for m in re.finditer(r"[^\n\x1e]+", text) if m.group().strip("\x00 \t.")]
+    for number, (start, end) in enumerate(spans):
+        if (end - start > 400 and number) or (commits and start < commits[-1].payload.span[1]):
+            continue
+        line = text[start:end]
+        head = _LINE_HEAD.match(line)
+        if head is None or _WRONG_SIGN.search(head.group("lead")):
+            continue
+        at = start + head.end()
+        char = re.match(
+            r"[\"'(\[{$\\]*(?:text\{|\()?(?:([A-Za-z])(?![A-Za-z])|([A-Z]{2,26})(?![A-Za-z]))",
+            text[at : at + 40],
+        )
+        value_first = None
+        if char is None or (char.group(1) and char.group(1).islower() and len(spans) > 1):
+            value_first = _value_letter(text, start, end, options)
+            if value_first:
+                commits.append(Commit("bare_line", value_first, value_first.span[0]))
+            continue
+        payload = read(text, at, options)
+        if payload is None or payload.by_value or payload.kind == "negated":
+            value_first = _value_letter(text, start, end, options)
+            if value_first:
+                commits.append(Commit("bare_line", value_first, value_first.span[0]))
+            continue
+        rest = text[payload.span[1] : end].strip(" \t)]}.,:;!*\"'$\\>✓✔✅☑✨🎉😊👍。")
+        whole = len(spans) == 1
+        if not rest or (
+            payload.kind == "option"
+            and re.fullmatch(r"(?:is )?(?:the )?(?:correct|right)?\W*(?:answer|option|choice)?", rest, re.I)
+        ):
+            rule = "bare_reply" if whole else "bare_line"
+            if payload.kind == "none" and not whole:
+                continue
+            commits.append(Commit(rule, payload, payload.span[0]))
+        elif number == 0 and payload.kind in {"option", "conflict"} and _opens(text, payload, end, head):
+            labels = {m.group(1) for m in _LABELLED.finditer(text)}
+            if len(labels) <= 1:
+                commits.append(Commit("first_line", payload, payload.span[0]))
+    return _one_run(text, commits)
+
+
+def _opens(text: str, payload: Payload, end: int, head: re.Match[str]) -> bool:
+    after = text[payload.span[1] : end]
+    before = text[max(0, payload.span[0] - 1) : payload.span[0]]
+    if _REASON.match(after) or payload.kind == "conflict":
+        return True
+    if re.match(r"[)\]]", after):
+        return True
+    if re.match(r"\.\s", after):
+        return True
+    return bool(head.group("word")) and before != "'" and re.match(r"[.,:;]", after) is not None
+
+
+def _value_letter(text: str, start: int, end: int, options: Options) -> Payload | None:
+    """'36 (B)': an option's text followed by its letter."""
+    line = text[start:end]
+    match = re.search(r"[\s,;-]*[(\[]\s?(?:option |choice )?([A-Z])\s?[)\]][.!\s]*$", line[-40:])
+    if match is None or match.group(1) not in options.letters:
+        return None
+    offset = max(0, len(line) - 40)
+    found, _ = options.lookup(line[: offset + match.start()][-200:])
+    index = LETTERS.index(match.group(1))
+    span = (start + offset + match.start(1), start + offset + match.end(1))
+    if not found:
+        return None
+    return Payload("option" if index in found else "conflict", (index,), span)
+
+
+def _one_run(text: str, commits: list[Commit]) -> list[Commit]:
+    """Bare letters on consecutive lines belong together: 'A\\nB' names two options."""
+    if len(commits) < 2:
+        return commits
+    merged = [commits[0]]
+    for commit in commits[1:]:
+        last = merged[-1]
+        between = text[last.payload.span[1] : commit.payload.span[0]]
+        joined = (
+            commit.rule == last.rule == "bare_line"
+            and between.count("\n") == 1
+            and not re.search(r"\w", between)
+        )
+        if (
+            joined
+            and commit.payload.kind in {"option", "several"}
+            and last.payload.kind in {"option", "several"}
+        ):
+            indices = tuple(dict.fromkeys((*last.payload.indices, *commit.payload.indices)))
+            span = (last.payload.span[0], commit.payload.span[1])
+            merged[-1] = Commit(
+                "bare_line", Payload("several" if len(indices) > 1 else "option", indices, span), span[0]
+            )
+        else:
+            merged.append(commit)
+    return merged
+
+
+_COPULA = re.compile(
+    r"(?:=|≈|\b(?:is|are|was|were|be|equals|equal to"
+    r"|becomes|gives|makes|get|called|named|it's|that's"
+    r"|yields|have)\b(?:\s(?:exactly|just|only|equal to"
+    r"|called|then|thus|therefore|actually|clearly))?"
+    r"|是|为|等于|得到?|即|共有?)\s?:?\s*",
+    re.I,
+)
+
+
+def value_choices(text: str, options: Options) -> list[Commit]:
+    """Options committed to by their text alone: a whole line, else the end of the last sentence."""
+    lines = [(m.start(), m.end()) for m in re.finditer(r"[^\n\x1e\x00]+", text) if m.group().strip(" \t.")]
+    if not lines:
+        return []
+    for start, end in dict.fromkeys((lines[-1], lines[0])):
+        line = text[start:end]
+        if end - start > 500:
+            continue
+        head = len(line) - len(line.lstrip(" \t-•*>#✅✓→"))
+        payload = None if line.strip().lower() in {"", "not"} else _whole(line[head:], start + head, options)
+        if payload:
+            return [Commit("value_line", payload, payload.span[0])]
+    start, end = lines[-1]
+    sentences = [
+        m.span()
+        for m in re.finditer(
+            r"(?:[^.!?。！？;；]|[.](?=\S))+[.!?。！？;；]?", text[max(start, end - 600) : end]
+        )
+    ]
+    if not sentences:
+        return []
+    offset = max(start, end - 600)
+    low, high = sentences[-1][0] + offset, sentences[-1][1] + offset
+    sentence = text[low:high]
+    if sentence.rstrip().endswith(("?", "？")) or re.search(
+        r"\b(?:if|would|suppose)\b|如果|假设", sentence, re.I
+    ):
+        return []
+    last = None
+    for match in _COPULA.finditer(sentence):
+        last = match
+    if (
+        last is None
+        or re.match(r"\s*(?:not|n't|never|no|不)\b", sentence[last.end() :], re.I)
+        or re.search(r"(?:n't|\bnot|不|\bnever|\bcould|\bmight|\bmay)\s*$", sentence[: last.start()], re.I)
+    ):
+        return []
+    payload = _whole(sentence[last.end() :].rstrip(), low + last.end(), options)
+    return [Commit("value_sentence", payload, payload.span[0])] if payload else []
+
+
+def _whole(piece: str, start: int, options: Options) -> Payload | None:
+    found = options.match(piece) or options.match(piece.rstrip(" .!*$"))
+    if found:
+        return Payload(
+            "option" if len(found) == 1 else "equal",
+            found,
+            (start, start + len(piece.rstrip(" .!*"))),
+            by_value=True,
+        )
+    parts = [
+        options.match(part)
+        for part in re.split(
+            r"\s*(?:,|;|/|、|或|和)\s*(?:and |or )?|\s+(?:and|or)\s+", piece[:200].strip(" .!")
+        )
+    ]
+    indices = tuple(dict.fromkeys(part[0] for part in parts if part))
+    if len(parts) > 1 and all(parts) and len(indices) > 1:
+        return Payload(
+            "several", indices, (start, start + len(piece.rstrip())), " or " in piece, by_value=True
+        )
+    return None

@@ -1,0 +1,178 @@
+"""The words of a verdict in several languages, and the table of rules."""
+
+from __future__ import annotations
+
+import re
+
+from ._text import Rule
+
+POSITIVE = (
+    r"correct(?:ly)?|right|accurate|valid|true|sound"
+    r"|perfect|flawless|spot on|正确|對的?|对(?:的|了)?|没错"
+    r"|無誤|无误|correcta?|richtig|juste|exacte?"
+    r"|верно|правильно|верный|正しい|正解|정답|맞"
+)
+NEGATIVE = (
+    r"incorrect(?:ly)?|wrong(?:ly)?|mistaken|inaccurate"
+    r"|invalid|false|flawed|untrue|erroneous|faulty"
+    r"|错误的?|错(?:了|的)?|錯誤?|有误|有誤|误"
+    r"|incorrecta?|equivocad[oa]|err[oó]ne[oa]|falsch"
+    r"|faux|fausse|incorrecte|неверно|неправильно|ошибочно"
+    r"|間違[いっ]|不正解|誤り|틀"
+)
+_LABEL_TEXT = (
+    r"(?:^|(?<=[\n.!?。！？{,\x1e]))[\s\"'\[#>*-]{0,12}(?:\d[.)]\s?)?(?:the |my |final |overall )?"
+    r"(?:correctness(?: of (?:the |this |your )?(?:latest "
+    r"|last |student'?s? |current |previous )?(?:solution"
+    r"|answer|response|reply|attempt))?"
+    r"|verdict|judge?ment|assessment|evaluation|status"
+    r"|(?:is_|is )?correct(?: or (?:wrong|incorrect))?"
+    r"|result|grade"
+    r"|(?:最新|最后|学生)?(?:的)?(?:解答|答案|回答|解法)?的?正确性|判断(?:结果)?|判定(?:结果)?|评判(?:结果)?|评价|结论|对错|是否正确"
+    r"|veredicto|verdicto|urteil|bewertung|вердикт|判定|評価)"
+    r"[\"'\]]{0,2}(?:\s{0,3}[:=]|\s-{1,2}\s|\s(?:is"
+    r"|was)(?=\s*:?\s*(?:in)?(?:correct|wrong|right)\b)"
+    r"|[ \t]*\n)\s*:?\s*"
+)
+VERDICT_RULES: tuple[Rule, ...] = (
+    Rule("json", "a JSON field: verdict, correctness, correct, is_correct"),
+    Rule(
+        "label", "'Correctness of the latest solution: Wrong', 'Verdict: correct', '判断：错误'", _LABEL_TEXT
+    ),
+    Rule(
+        "question_answered",
+        "'Is it correct? No, ...'",
+        r"\b(?:correct|right|wrong|accurate)\s?\?\s*(?P<yes>yes"
+        r"|no|yep|nope|not)\b|(?:正确|对)吗\?\s*(?P<zh>不"
+        r"|是|对|否)",
+    ),
+    Rule("opening", "a reply or sentence that is the verdict and nothing else: 'Wrong!', 'Correct.'"),
+    Rule(
+        "statement",
+        "'your answer is incorrect', 'the solution isn't right', '回答有误'",
+        rf"{POSITIVE}|{NEGATIVE}",
+    ),
+    Rule("fault", "'there is an error in line 3', 'you made a mistake'; negated: 'no mistakes'"),
+    Rule(
+        "part",
+        "only a part of the solution is judged; a wrong part makes it wrong, a right part says nothing",
+    ),
+    Rule("no_verdict", "nothing in the reply is a verdict on the solution"),
+    Rule("empty", "no text"),
+    Rule("unclosed_reasoning", "a reasoning block never closes, so there is no reply"),
+)
+LABEL = re.compile(_LABEL_TEXT, re.I)
+QUESTION = re.compile(VERDICT_RULES[2].pattern, re.I)
+WORD_EDGE = r"(?<![A-Za-z])(?:{})(?![A-Za-z])"
+POS = re.compile(WORD_EDGE.format(POSITIVE), re.I)
+NEG = re.compile(WORD_EDGE.format(NEGATIVE), re.I)
+
+CLAUSE = re.compile(
+    r"[^.!?。！？;；:\n,，、\x1e]+(?:\.(?=\d)[^.!?。！？;；:\n,，、\x1e]+)*[.!?。！？;；:\n,，、\x1e]?|[.!?。！？;；:\n,，、]",
+)
+JOINT = re.compile(
+    r"\s(?=(?:but|however|although|though|yet|while"
+    r"|whereas|except|and (?:the|your|it|this|that|so"
+    r"|there)|so (?:the|it|this|your)|because|since"
+    r"|apart)\b)"
+    r"|(?=但是?|然而|不过|可是|只是|因为)",
+    re.I,
+)
+NEGATION = re.compile(
+    r"\b(?:not|never|no|hardly|barely|neither|nor|without"
+    r"|free of|far from|nothing|none|doesn't|don't|cannot"
+    r"|can't|fails? to be|lacks?|anything but)\b|n't\b"
+    r"|n’t\b"
+    r"|不(?!错|过|仅|但|只)|没有?|無|无(?!误)|并非|非|未|\b(?:nicht"
+    r"|kein|keine|keinen|pas|aucune?|sin|ning[uú]n|нет"
+    r"|не|без)\b",
+    re.I,
+)
+NOT_MERELY = re.compile(r"\bnot (?:only|just|merely)\b", re.I)
+PARTIAL = re.compile(
+    r"\b(?:partial(?:ly)?|partly|mostly|somewhat|half|largely|in part)\b|部分|基本上?|大致", re.I
+)
+NEARLY = re.compile(
+    r"\b(?:almost|nearly|close to|not (?:quite|entirely|fully|completely))\b|不完全|不太|几乎", re.I
+)
+HYPOTHESIS = re.compile(
+    r"\b(?:if|whether|would|could|might|may|should|suppose"
+    r"|assume|assuming|unless|make sure|ensure|be sure"
+    r"|check (?:that|if)|verify|determine|see if|confirm"
+    r"|to be|must be|needs? to be|has to be|instead of"
+    r"|until|once|so that|in order|let's|before)\b|是否"
+    r"|如果|假如|若|确保|应该|请|可能|要想|才能",
+    re.I,
+)
+ADVICE = re.compile(
+    r"\b(?:avoid|look(?:ing)? for|check(?:ing)? for"
+    r"|find|spot|locate|common|typical|careful|beware"
+    r"|watch|prevent|possible|potential|any|spotting"
+    r"|learn from)\b|避免|检查|寻找|找出|小心|注意|常见",
+    re.I,
+)
+FAULT = re.compile(
+    r"\b(?:errors?|mistakes?|miscalculat\w+|slip|blunder"
+    r"|flaws?|went wrong|goes wrong|typo|bug|incorrectly"
+    r"|wrongly|misread|misinterpret\w*|overlooked|miscounted"
+    r"|fehler|erreurs?|err(?:or|ores)|ошибк\w+)\b"
+    r"|错误|差错|漏洞|失误|算错|做错|写错|搞错|弄错|出错|有问题|问题(?=出在)|誤り|間違い|ミス",
+    re.I,
+)
+ATTRIBUTE = re.compile(
+    r"\s*(?:answer|value|result|approach|method|way"
+    r"|formula|number|option|choice|sign|order|units?"
+    r"|conclusion|equation|expression|total|one|steps?"
+    r"|side|triangle|angle|hand|now|away|track|direction"
+    r"|path|idea|thinking|figure|place|amount|operation"
+    r"|solution"
+    r"|的?答案|的?结果|的?做法|的?方法|的?思路|的?步骤|的?公式|的?选项|的?解法|的?值)",
+    re.I,
+)
+COPULA = re.compile(
+    r"(?:\b(?:is|are|was|were|be|seems?|looks?|appears?"
+    r"|remains?|isn't|aren't|wasn't|got|get|gets|have"
+    r"|has|reached?|found|gave|gives?|arrived at|came to"
+    r"|that's|it's|this is|you're|chose)\b|'s|'re|是"
+    r"|为|属于|做|答|回答|说得|计算|ist|est|es|está)[^,.]*$",
+    re.I,
+)
+PART = re.compile(
+    r"\b(?:reasoning|method|approach|steps?|setup|set-up"
+    r"|formula|idea|start|beginning|explanation|logic"
+    r"|thinking|direction|part|first|equation|process"
+    r"|notation|intermediate|line|calculation|arithmetic"
+    r"|strategy|track|assumption|format|units?|intuition)\b"
+    r"|思路|方法|步骤|过程|推理|公式|第.步|想法|开头|前半|方向|部分",
+    re.I,
+)
+SUBJECT_VERB = re.compile(
+    r"\b(?:is|are|was|were|isn't|aren't|wasn't|seems?"
+    r"|looks?|appears?|contains?|has|have)\b|'s\b|是"
+    r"|有|不|正确|错误|对",
+    re.I,
+)
+PUT_RIGHT = re.compile(
+    r"\s*(?:correct|right)\s+(?:the|your|this|that|it|any|these|those|for|yourself|and)\b", re.I
+)
+OPENING = re.compile(
+    r"[\s\W]*(?:(?:yes|no|well|sorry|ok|okay|unfortunately"
+    r"|great|good(?: job)?|well done|that|this|it|you"
+    r"|your|the|student'?s?|latest|final|solution|answer"
+    r"|is|are|'s|'re|s|re|absolutely|completely|totally"
+    r"|exactly|still|also|all|这|是|的|完全|回答|答案|解答|你|做"
+    r"|很|答|没)[\s'!-]*)*"
+    r"(?:(?:not|isn't|不|不是)\s*(?:quite |entirely |fully "
+    rf"|yet )?)?(?:{POSITIVE}|{NEGATIVE})(?:\s(?:answer"
+    r"|solution|result|again|now|overall|job))?\W*",
+    re.I,
+)
+BOTH = re.compile(
+    r"[\s\W]*(?:correct|right|正确)\s?(?:/|\||or|,|或|还是)\s?(?:wrong"
+    r"|incorrect|false|错误)|[\s\W]*(?:wrong|incorrect)\s?(?:/"
+    r"|\||or)\s?(?:correct|right)",
+    re.I,
+)
+YES = re.compile(r"\W{0,6}(?:yes|true|✓|✔|✅|是的?|对|yep|pass(?:ed)?|да|sí|oui|ja)(?![A-Za-z])", re.I)
+NO = re.compile(r"\W{0,6}(?:no|false|not|✗|✘|❌|否|不|nope|fail(?:ed)?|нет|non|nein)(?![A-Za-z])", re.I)
+TICK = re.compile(r"\s{0,3}(?:(?P<yes>[✓✔✅])|(?P<no>[✗✘❌]))")

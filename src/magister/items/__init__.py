@@ -1,0 +1,40 @@
+"""An item: a question with its options and key, from a source, through the data gate, to a difficulty band.
+
+Pure functions over Arrow tables; only `sources` opens files, and only those it is handed.
+"""
+
+from magister.items._bands import Bands, band_items, ladder_report
+from magister.items._build import build_items
+from magister.items._check import CheckReport, check_items
+from magister.items._distractors import Harvest, harvest_distractors
+from magister.items._formats import format_options
+from magister.items._free import free_answer_requests, parse_free_answers
+from magister.items._neighbours import numeric_neighbours
+from magister.items._normalise import normalise_rows
+from magister.items._order import key_balance
+from magister.items._rewrite import Reply, apply_rewrites, review_bodies, rewrite_bodies
+from magister.items.sources import BrokenRow, RawRows, load_source
+
+__all__ = [
+    "Bands",
+    "BrokenRow",
+    "CheckReport",
+    "Harvest",
+    "RawRows",
+    "Reply",
+    "apply_rewrites",
+    "band_items",
+    "build_items",
+    "check_items",
+    "format_options",
+    "free_answer_requests",
+    "harvest_distractors",
+    "key_balance",
+    "ladder_report",
+    "load_source",
+    "normalise_rows",
+    "numeric_neighbours",
+    "parse_free_answers",
+    "review_bodies",
+    "rewrite_bodies",
+]

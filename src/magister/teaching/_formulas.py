@@ -1,0 +1,157 @@
+"""The formulas of the metrics on sums of whole numbers; `magister.teaching.metrics` says what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from magister.teaching._cube import Bools, Ints
+
+Floats = NDArray[np.float64]
+
+#: Metrics of the verdicts, in the order of the pooled statistics.
+JUDGING = ("JA", "JA_none", "JA_balanced", "JA_mcc", "JA_always_wrong")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the sums of a unit stand and which metrics they give.
+
+    Sums per unit: cells n_m, then right_{m,t}, then the pooled counts.
+    """
+
+    students: int
+    rounds: int
+    own: bool  # zero-shot answers of the teacher itself
+
+    @property
+    def pooled(self) -> int:
+        return self.students * (1 + self.rounds)
+
+    @property
+    def width(self) -> int:
+        return self.pooled + (0 if self.own else 7)
+
+    @property
+    def metrics(self) -> list[tuple[str, int]]:
+        if self.own:
+            return [("AA", 0)]
+        last = self.rounds - 1
+        curve = [("p", t) for t in range(self.rounds)] + [("CA", t) for t in range(1, self.rounds)]
+        round_one = [(name, 1) for name in (*JUDGING, "GA", "regression")]
+        return [*curve, *round_one, ("RA", last), ("normalised_gain", last)]
+
+    def rounds_read(self, metric: str, t: int) -> list[int]:
+        """Rounds whose student replies the metric reads."""
+        if metric == "p" or self.own:
+            return [t]
+        if metric in JUDGING:
+            return [0]
+        return list(range(1, t + 1)) if metric == "RA" else [0, t]
+
+
+def statistics(totals: Floats, layout: Layout, present: Bools) -> Floats:
+    """Metrics from sums, on the data and on resamples alike.
+
+    Args:
+        totals: shape (U, F, B).
+        layout: meaning of F.
+        present: students with a cell in use, shape (U, S); others are no part of a mean.
+
+    Returns:
+        Statistics in the order of `layout.metrics`, shape (U, M, B); NaN where undefined.
+    """
+    cells = totals[:, : layout.students]
+    right = totals[:, layout.students : layout.pooled].reshape(
+        totals.shape[0], layout.students, layout.rounds, totals.shape[2]
+    )
+    out = np.empty((totals.shape[0], len(layout.metrics), totals.shape[2]))
+    for k, (metric, t) in enumerate(layout.metrics):
+        if metric in ("p", "AA"):
+            out[:, k] = _mean_over_students(right[:, :, t], cells, present)
+        elif metric == "CA":
+            out[:, k] = _mean_over_students(right[:, :, t] - right[:, :, 0], cells, present)
+        elif metric == "RA":
+            out[:, k] = _mean_over_students(_retained(right, cells), np.ones_like(cells), present)
+        elif metric == "normalised_gain":
+            gain = _mean_over_students(right[:, :, t] - right[:, :, 0], cells, present)
+            out[:, k] = _ratio(gain, _mean_over_students(cells - right[:, :, 0], cells, present))
+    if not layout.own:
+        first = [metric for metric, _ in layout.metrics].index(JUDGING[0])
+        out[:, first : first + len(JUDGING) + 2] = _pooled(totals, layout)
+    return out
+
+
+def _pooled(totals: Floats, layout: Layout) -> Floats:
+    """JA and its companions, GA and regression, shape (U, 7, B)."""
+    fixed, lost, judged, judged_right, hit_right, hit_wrong, none = np.moveaxis(
+        totals[:, layout.pooled :], 1, 0
+    )
+    n = _added(totals[:, : layout.students])
+    right0 = _added(totals[:, layout.students : layout.pooled : layout.rounds])
+    judged_wrong = judged - judged_right
+    missed_right, missed_wrong = judged_right - hit_right, judged_wrong - hit_wrong
+    # One root of the product: the root of a square is exact, so a perfect judge has exactly 1.
+    spread = np.sqrt(
+        (judged_right * judged_wrong) * ((hit_right + missed_wrong) * (hit_wrong + missed_right))
+    )
+    return np.stack(
+        [
+            _ratio(hit_right + hit_wrong, judged),
+            _ratio(none, n),
+            (_ratio(hit_right, judged_right) + _ratio(hit_wrong, judged_wrong)) / 2,
+            _ratio(hit_right * hit_wrong - missed_right * missed_wrong, spread),
+            _ratio(judged_wrong, judged),
+            _ratio(fixed, n - right0),
+            _ratio(lost, right0),
+        ],
+        axis=1,
+    )
+
+
+def _retained(right: Floats, cells: Floats) -> Floats:
+    """prod_{t>=2} r_{m,t} - 1 per student, shape (U, S, B); Fix - Reg is the change of the number right."""
+    product = np.where(cells == 0, np.nan, 1.0)
+    for t in range(2, right.shape[2]):
+        before, change = right[:, :, t - 1], right[:, :, t] - right[:, :, t - 1]
+        product = product * (1 + np.where(before == 0, 0.0, change / np.where(before == 0, 1.0, before)))
+    return product - 1
+
+
+def _ratio(top: Floats, bottom: Floats) -> Floats:
+    return np.where(bottom == 0, np.nan, top / np.where(bottom == 0, 1.0, bottom))
+
+
+def _added(parts: Floats) -> Floats:
+    """Sum over axis 1 in a fixed order: a library's order may depend on the shape of the array."""
+    total = parts[:, 0].copy()
+    for m in range(1, parts.shape[1]):
+        total += parts[:, m]
+    return total
+
+
+def _mean_over_students(top: Floats, bottom: Floats, present: Bools) -> Floats:
+    """Mean over present students of top / bottom, shape (U, B)."""
+    share = np.where(present[:, :, None], _ratio(top, bottom), 0.0)
+    return _ratio(_added(share), present.sum(axis=1)[:, None].astype(np.float64))
+
+
+def nothing_retained(total: Ints, layout: Layout) -> Bools:
+    """Units where every r is 1 for want of anything right, or there is no round after 1; shape (U,)."""
+    right = total[:, layout.students : layout.pooled].reshape(-1, layout.students, layout.rounds)
+    return np.asarray(~(right[:, :, 1:-1] > 0).any(axis=(1, 2)))
+
+
+def clusters_read(sums: NDArray[np.int32], layout: Layout) -> Ints:
+    """Clusters with something in the denominator, per unit and metric, shape (U, M)."""
+    cells = sums[:, : layout.students].sum(axis=1)
+    used = (cells > 0).sum(axis=1)
+    by_metric = {metric: used for metric, _ in layout.metrics}
+    if not layout.own:
+        right = sums[:, layout.students : layout.pooled : layout.rounds].sum(axis=1)
+        judged = (sums[:, layout.pooled + 2] > 0).sum(axis=1)
+        by_metric |= {metric: judged for metric in JUDGING if metric != "JA_none"}
+        by_metric |= {"GA": (cells > right).sum(axis=1), "regression": (right > 0).sum(axis=1)}
+    return np.stack([by_metric[metric] for metric, _ in layout.metrics], axis=1)

@@ -1,0 +1,139 @@
+"""The people's board and its two renderings."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from test_metrics import cell, measure, table, zero_shot
+
+from magister.errors import UserError
+from magister.teaching.board import BOARD_SCHEMA, render_markdown, render_text, teaching_board
+
+
+def league(**marks: tuple[str, ...]) -> pa.Table:
+    """Trajectories from a name (an arm or a teacher) to the marks of its items."""
+    cells = []
+    for name, items in marks.items():
+        arm = name if name in ("sham", "wrong_oracle") else "taught"
+        for n, right in enumerate(items):
+            cells.append(cell(right, item=f"i{n}", teacher=name, arm=arm, student="a"))
+    return table(*cells)
+
+
+GOOD = ("01", "01", "01", "00", "01", "10", "01", "01", "01", "00")
+FLAT = ("01", "10", "01", "10", "11", "00", "01", "10", "01", "10")
+TABLE = league(good=GOOD, also=GOOD, flat=FLAT, sham=FLAT, wrong_oracle=("10",) * 5 + ("00",) * 5)
+
+
+def rows_of(metrics: pa.Table) -> dict[str, dict[str, Any]]:
+    return {row["teacher"]: row for row in teaching_board(metrics).to_pylist()}
+
+
+def test_equal_scores_share_a_rank_and_control_arms_have_none() -> None:
+    board = teaching_board(measure(TABLE))
+    assert board.schema.equals(BOARD_SCHEMA)
+    listed = [(row["arm"], row["teacher"], row["rank"]) for row in board.to_pylist()]
+    assert listed == [
+        ("taught", "also", 1),
+        ("taught", "good", 1),
+        ("taught", "flat", 3),
+        ("sham", "sham", None),
+        ("wrong_oracle", "wrong_oracle", None),
+    ]
+    for field in BOARD_SCHEMA:
+        assert field.nullable or board[field.name].null_count == 0
+
+
+def test_order_of_the_metrics_rows_does_not_matter() -> None:
+    metrics = measure(TABLE)
+    mixed = metrics.take(np.random.default_rng(1).permutation(metrics.num_rows))
+    assert teaching_board(mixed).equals(teaching_board(metrics))
+
+
+def test_board_repeats_the_metrics_and_says_what_is_separated_from_zero() -> None:
+    rows = rows_of(measure(TABLE))
+    good = rows["good"]
+    assert good["ca"] == pytest.approx(0.6)
+    assert good["ca_ci_low"] > 0
+    assert good["separated_from_zero"] is True
+    assert rows["flat"]["separated_from_zero"] is False
+    assert (good["policy"], good["rounds"], good["n_items"], good["n_cells"], good["n_ok"]) == (
+        "wrong",
+        1,
+        10,
+        10,
+        20,
+    )
+    assert (good["aa"], good["aa_status"]) == (None, "not_computable")
+    assert good["aa_reason"] == "no zero-shot answers"
+    assert rows["sham"]["ja_reason"] == "no teacher of its own in this arm"
+
+
+def test_without_an_interval_nothing_is_said_about_separation() -> None:
+    row = rows_of(measure(TABLE, resamples=0))["good"]
+    assert row["separated_from_zero"] is None
+    assert (row["ca"], row["ca_status"]) == (pytest.approx(0.6), "no_interval")
+    assert row["rank"] == 1
+
+
+def test_unknown_ca_has_no_rank_and_is_never_zero() -> None:
+    metrics = measure(league(good=GOOD, lost=("x1",) * 10))
+    row = rows_of(metrics)["lost"]
+    assert (row["ca"], row["rank"], row["separated_from_zero"], row["n_dropped"]) == (None, None, None, 10)
+    text = render_text(teaching_board(metrics))
+    line = next(line for line in text.splitlines() if "lost" in line)
+    assert line.split() == ["-", "lost", "-", "-", "-", "-", "-", "-"]
+    assert "no cell in use: all 10 dropped" in " ".join(text.split())
+
+
+def test_zero_shot_only_teacher_is_listed_without_ca() -> None:
+    own = zero_shot(*(cell("1" if n % 2 else "0", item=f"i{n}", teacher="new") for n in range(10)))
+    row = rows_of(measure(TABLE, own))["new"]
+    assert (row["aa"], row["ca"], row["ca_status"], row["ca_reason"]) == (
+        0.5, None, "not_computable", "not in the metrics",
+    )  # fmt: skip
+
+
+def test_mixed_policies_make_no_board() -> None:
+    both = pa.concat_tables([measure(TABLE), measure(league(other=GOOD), policy="drop")])
+    with pytest.raises(UserError, match="policy must be one for a board, here are drop, wrong"):
+        teaching_board(both)
+
+
+@pytest.mark.parametrize("width", [72, 80, 120])
+@pytest.mark.parametrize("name", ["t", "a-teacher-with-a-name-far-too-long-for-any-table-of-this-width"])
+def test_text_fits_its_width(name: str, width: int) -> None:
+    text = render_text(teaching_board(measure(league(**{name: GOOD, "sham": ("1010",) * 10}))), width)
+    assert max(len(line) for line in text.splitlines()) <= width
+    assert text.endswith("\n")
+
+
+def test_text_shows_points_intervals_policy_and_what_is_not_separated() -> None:
+    text = render_text(teaching_board(measure(TABLE)))
+    flow = " ".join(text.split())
+    row = rows_of(measure(TABLE))["good"]
+    assert f"+60.0 [+{100 * row['ca_ci_low']:.1f}, +{100 * row['ca_ci_high']:.1f}]" in text
+    assert "control arms (no teacher)" in text
+    assert text.index("flat") < text.index("control arms") < text.index("sham")
+    assert "not separated from no effect (the interval of CA includes 0): flat, sham." in flow
+    assert "Policy wrong: a reply without an answer counts as wrong." in flow
+    assert "n: 10 items, 10 clusters, 1 students, 1 rounds." in flow
+    assert "by status: ok 100 (of 100)" in flow
+    assert "AA unknown (-), also, good, flat: no zero-shot answers." in flow
+
+
+def test_markdown_escapes_names_and_marks_control_arms() -> None:
+    board = teaching_board(measure(league(**{"a|b <i>": GOOD, "sham": FLAT})))
+    page = render_markdown(board)
+    assert "| 1 | a\\|b &lt;i> | +60.0 [" in page
+    assert "*control: sham*" in page
+    assert "not separated from no effect |" in page
+    widths = {line.replace("\\|", "").count("|") for line in page.splitlines() if line.startswith("|")}
+    assert widths == {9}
+
+
+def test_empty_board_says_so() -> None:
+    board = teaching_board(measure(TABLE).slice(0, 0))
+    assert board.num_rows == 0
+    assert render_text(board) == render_markdown(board) == "No teacher has been rated yet.\n"
