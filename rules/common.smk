@@ -6,13 +6,19 @@ from pathlib import Path
 
 from magister.config import LocalFile, validate_params
 from magister.errors import UserError
+from magister.pipeline import join_folder
 from magister.provenance import code_files
+from snakemake.settings.types import ExecMode
 
 try:
     # Validated as a copy: `config` itself stays what params.yaml says, without defaults.
     PARAMS = validate_params(json.loads(json.dumps(config)))
 except UserError as error:
     sys.exit(f"{error}")
+
+# A job that Snakemake starts on its own belongs to a run that is in the folder already.
+if workflow.exec_mode == ExecMode.DEFAULT:
+    FOLDER = join_folder(Path(".snakemake"))
 
 FULL = PARAMS.model_dump(mode="json")
 LEAGUES = PARAMS.teaching.leagues

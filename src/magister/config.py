@@ -6,11 +6,21 @@ undocumented and a typing mistake cannot go unnoticed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from magister.errors import UserError
 
@@ -41,6 +51,18 @@ class LocalFile(Section):
     sha256: Sha256 | None = Field(None, description="Expected hash; checked when given.")
 
 
+def _kind_of_file(value: Any) -> str:
+    """Which of the two a value means, so that a mistake is reported for that one alone."""
+    if isinstance(value, Mapping):
+        return "local" if "path" in value else "wheel"
+    return "local" if isinstance(value, LocalFile) else "wheel"
+
+
+PinnedFile = Annotated[
+    Annotated[WheelFile, Tag("wheel")] | Annotated[LocalFile, Tag("local")], Discriminator(_kind_of_file)
+]
+
+
 class Sampling(Section):
     """How a model decodes. Part of every request and so of every request key."""
 
@@ -69,7 +91,7 @@ class ModelConfig(Section):
     """One speaker: what answers, how it decodes and in which persona."""
 
     engine: Literal["llama_cpp", "openai", "scripted"] = Field(description="Which engine answers.")
-    weights: WheelFile | LocalFile | None = Field(None, description="`llama_cpp`: the GGUF file.")
+    weights: PinnedFile | None = Field(None, description="`llama_cpp`: the GGUF file.")
     profile: Literal["deterministic", "fast"] = Field(
         "deterministic",
         description="`llama_cpp`: deterministic (one single-thread server per core, no prompt cache) or fast.",
@@ -200,11 +222,19 @@ class Items(Section):
     )
     band_cuts: list[float] = Field(
         [0.2, 0.4, 0.6, 0.8],
+        min_length=4,
+        max_length=4,
         description="Mean ladder accuracy at or below which an item is in band 5, 4, 3, 2; above the last: band 1.",
     )
     seed: int = Field(0, description="Seed of option order and of ties.")
     prompts: ItemPrompts = Field(default_factory=ItemPrompts, description="Prompt versions.")
     max_tokens: int = Field(64, ge=1, description="Reply limit of free-form and ladder answers.")
+
+    @model_validator(mode="after")
+    def _cuts_ascend(self) -> Items:
+        if self.band_cuts != sorted(set(self.band_cuts)):
+            raise ValueError(f"band_cuts must ascend, found {self.band_cuts}")
+        return self
 
 
 class League(Section):
@@ -278,8 +308,14 @@ class Params(Section):
                         f"{where}: unknown model {name!r}; known: {', '.join(sorted(self.models))}"
                     )
 
-        known(self.items.distractor_models, "items.distractor_models")
-        known(self.items.ladder, "items.ladder")
+        def different(names: list[str], where: str) -> None:
+            repeated = sorted({name for name in names if names.count(name) > 1})
+            if repeated:
+                raise ValueError(f"{where}: {', '.join(repeated)} stands there twice")
+
+        for role in ("distractor_models", "ladder"):
+            known(getattr(self.items, role), f"items.{role}")
+            different(getattr(self.items, role), f"items.{role}")
         if self.items.rewriter != "rules":
             known([self.items.rewriter], "items.rewriter")
         if self.items.reviewer is not None:
@@ -295,16 +331,53 @@ class Params(Section):
                         f"teaching.leagues.{name}.datasets: unknown dataset {dataset!r}; "
                         f"known: {', '.join(sorted(self.items.datasets))}"
                     )
-            for role in ("students", "teachers", "datasets"):
-                values = getattr(league, role)
-                if len(set(values)) != len(values):
-                    raise ValueError(f"teaching.leagues.{name}.{role}: a name stands there twice")
+            for role in ("students", "teachers", "datasets", "arms"):
+                different(getattr(league, role), f"teaching.leagues.{name}.{role}")
             for arm in ("sham", "oracle_tell", "wrong_oracle", "self_revise"):
                 if arm in league.teachers:
                     raise ValueError(
                         f"teaching.leagues.{name}.teachers: {arm!r} is the name of a control arm"
                     )
         return self
+
+
+def _step_into(kind: Any, part: object) -> tuple[Any, bool]:
+    """The type of what stands under a key, and whether the key is a tag of a union and not in the file."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        known = kind.model_fields.get(str(part))
+        return (known.annotation if known else None), False
+    if get_origin(kind) is Annotated:
+        return _step_into(get_args(kind)[0], part)
+    if get_origin(kind) in (dict, list):
+        return get_args(kind)[-1], False
+    members = [member for member in get_args(kind) if member is not type(None)]
+    for member in members:
+        if get_origin(member) is Annotated and any(
+            isinstance(mark, Tag) and mark.tag == part for mark in get_args(member)[1:]
+        ):
+            return get_args(member)[0], True
+    return _step_into(members[0], part) if members else (None, False)
+
+
+def _explained(problem: Mapping[str, Any]) -> str:
+    """A problem as a line: the key as it stands in the file, what is wrong, what was seen."""
+    kind: Any = Params
+    path: list[str] = []
+    options: list[str] = []
+    for part in problem["loc"]:
+        options = sorted(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else []
+        kind, is_tag = _step_into(kind, part)
+        if not is_tag and part != "[key]":
+            path.append(str(part))
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden":
+        near = get_close_matches(path[-1], options, 1)
+        message = (
+            f"unknown option{f', did you mean {near[0]!r}?' if near else ''}; known: {', '.join(options)}"
+        )
+    seen = problem.get("input")
+    shown = "" if isinstance(seen, dict | list | BaseModel) else f" (seen: {seen!r})"
+    return f"  {'.'.join(path)}{': ' if path else ''}{message}{shown}"
 
 
 def validate_params(raw: object, where: str = "params.yaml") -> Params:
@@ -325,12 +398,7 @@ def validate_params(raw: object, where: str = "params.yaml") -> Params:
     try:
         return Params.model_validate(raw)
     except ValidationError as error:
-        lines = []
-        for problem in error.errors():
-            key = ".".join(str(part) for part in problem["loc"]) or "(top)"
-            seen = problem.get("input")
-            shown = "" if isinstance(seen, dict | list) else f" (seen: {seen!r})"
-            lines.append(f"  {key}: {problem['msg'].removeprefix('Value error, ')}{shown}")
+        lines = [_explained(problem) for problem in error.errors()]
         raise UserError(
             f"{where}: {len(lines)} problem(s)\n"
             + "\n".join(lines)
@@ -338,16 +406,36 @@ def validate_params(raw: object, where: str = "params.yaml") -> Params:
         ) from None
 
 
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML lets a key stand twice and takes the last: a model or a league would vanish."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.composer.ComposerError(
+                    None, None, f"the key {key.value!r} stands there twice", key.start_mark
+                )
+            seen.add(str(key.value))
+        return node
+
+
 def load_params(path: Path) -> Params:
     """Read and check a `params.yaml`.
 
     Raises:
-        UserError: the file is missing, is not YAML, or does not validate.
+        UserError: the file cannot be read, is not YAML, names a key twice, or does not validate.
     """
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        # A SafeLoader: it builds plain values only.
+        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)  # noqa: S506
     except FileNotFoundError:
         raise UserError(f"{path}: not found. Run from the project's folder, or name the file.") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 text: {error}") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not valid YAML: {error}") from None
     return validate_params(raw, str(path))

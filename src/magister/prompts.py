@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import StrictUndefined, Template, TemplateError, UndefinedError
-from jinja2.sandbox import SandboxedEnvironment
+from jinja2 import DictLoader, StrictUndefined, Template, TemplateError, UndefinedError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from magister.errors import UserError
 
@@ -45,7 +45,7 @@ class Prompt:
             Chat messages; parts that render to nothing are left out.
 
         Raises:
-            UserError: the template names something it was not given.
+            UserError: the template names something it was not given, or does what no template may.
         """
         messages = []
         for role, template in self.parts:
@@ -54,6 +54,8 @@ class Prompt:
             except UndefinedError as error:
                 known = ", ".join(sorted(values))
                 raise UserError(f"{self.name}: {error.message}; the names given are: {known}") from None
+            except TemplateError as error:  # what the sandbox refuses
+                raise UserError(f"{self.name}: {error}") from None
             if content:
                 messages.append({"role": role, "content": content})
         return messages
@@ -71,7 +73,9 @@ def parse_prompt(source: str, name: str) -> Prompt:
     if pieces[0].strip():
         raise UserError(f"{name}: text before the first `--- role` line: {pieces[0].strip()[:60]!r}")
     # StrictUndefined: a misspelt name must not render to nothing.
-    environment = SandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=DictLoader({})
+    )
     parts = []
     for role, text in zip(pieces[1::2], pieces[2::2], strict=True):
         if role not in ROLES:
@@ -94,4 +98,6 @@ def load_prompt(path: Path) -> Prompt:
     except FileNotFoundError:
         versions = sorted(p.stem for p in path.parent.glob("*.md"))
         raise UserError(f"{path}: no such prompt; versions there: {', '.join(versions) or 'none'}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 text: {error}") from None
     return parse_prompt(source, path.as_posix())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from choice_cases import CITIES, MULTI, NUMBERS, OK_B, OTHERS
+from choice_cases import CITIES, MULTI, NUMBERS, OK_B, OTHERS, SHORT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,6 +41,12 @@ def test_other_replies_are_never_guessed(options, text, status, answer):
 def test_several_letters_are_read_where_several_may_be_right(options, text, status, answer):
     choice = extract_choice(text, options, "stop", multi=True)
     assert (choice.status, choice.answer) == (status, answer), choice
+
+
+@pytest.mark.parametrize(("text", "expected"), SHORT)
+def test_forms_of_short_replies(text, expected):
+    choice = extract_choice(text, NUMBERS, "stop")
+    assert (choice.status, choice.answer) == expected, choice
 
 
 def test_the_span_points_at_the_committed_answer():

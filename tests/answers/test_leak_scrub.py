@@ -101,8 +101,8 @@ def test_removed_spans_refer_to_the_original():
 
 
 REFERENCE = re.compile(
-    r"(?:[Aa]nswer|[Oo]ption|[Cc]hoice)(?: is|:)? \(?[A-D](?![A-Za-z'])[).]?(?:\s*$"
-    r"|\n|\.)|\([A-D]\)"
+    r"(?<![A-Za-z0-9_])(?:[Aa]nswer|[Oo]ption|[Cc]hoice)(?: is|:)? \(?[A-D](?![A-Za-z'])[).]?(?:\s*$"
+    r"|\n|\.)|(?<!\b[a-zP])(?<![_'\\^])\([A-D]\)(?!\s?[=+*/^(])"
 )
 PIECES = st.lists(
     st.sampled_from(
@@ -135,7 +135,7 @@ PIECES = st.lists(
 def test_no_reference_to_a_letter_survives(pieces):
     text = "".join(pieces)
     scrubbed = scrub_options(text, NUMBERS)
-    assert not REFERENCE.search(scrubbed.text.replace("*", "")), (text, scrubbed)
+    assert not REFERENCE.search(scrubbed.text), (text, scrubbed)
     assert scrub_options(scrubbed.text, NUMBERS).text == scrubbed.text
     ends = [end for _, end, _ in scrubbed.removed]
     starts = [start for start, _, _ in scrubbed.removed]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from verdict_cases import VERDICTS
+from verdict_cases import SHORT, VERDICTS
 
 from magister.answers import VERDICT_RULES, parse_verdict, split_guidance, strip_reasoning
 
@@ -25,6 +25,11 @@ def test_every_handed_verdict_is_read_as_expected(cases):
 def test_a_verdict_is_read(text, expected):
     verdict = parse_verdict(text)
     assert verdict.verdict == expected, verdict
+
+
+@pytest.mark.parametrize(("text", "expected"), SHORT)
+def test_forms_of_short_verdicts(text, expected):
+    assert parse_verdict(text).verdict == expected
 
 
 def test_incorrect_is_not_read_as_correct():

@@ -114,7 +114,11 @@ _WORDS |= {
     for word, value in list(_WORDS.items())
     if 0 < value < 10
 }
-_WORD_NUMBER = re.compile(r"((?:minus |negative )?)([a-z]+(?:[- ][a-z]+)?)(?: hundred)?")
+_WORD_NUMBER = re.compile(
+    r"((?:minus |negative )?)([a-z]+(?:[- ](?!hundred"
+    r"|thousand|million|billion)[a-z]+)?)(?: (hundred"
+    r"|thousand|million|billion))?"
+)
 _EDGES = "# \t\r\n\f\v.,;:!?。，；：！？、*_`\"'“”‘’"
 _ARTICLE = re.compile(r"(?:(?:a|an|the) )+(?=[^\W\d_]{2}|\d)")
 
@@ -145,7 +149,7 @@ def _clean(text: str) -> str:
             text = pattern.sub(replacement, text)
         text = _CURRENCY.sub("", text) if re.search(r"\\?\$ ?[-\d.]", text) else text
         text = _LATEX_NOISE.sub(" ", text)
-    text = _DEGREE.sub(" degrees", text)
+    text = re.sub(r"\s*\^\s*", "^", _DEGREE.sub(" degrees", text))
     return re.sub(r"\s+", " ", text).strip().casefold()
 
 
@@ -180,7 +184,8 @@ def _number(text: str) -> str | None:
     words = _WORD_NUMBER.fullmatch(text)
     if words:
         spoken = _WORDS.get(words[2].replace(" ", "-"))
-        if spoken is not None and not text.endswith("hundred"):
+        if spoken is not None:
+            spoken *= _SCALES.get(words[3] or "", 1)
             return str(-spoken if words[1] else spoken)
     return text if text != "" else None
 
@@ -252,7 +257,7 @@ def _text(text: str) -> str:
     text = text.strip(_EDGES)
     text = _ARTICLE.sub("", text, count=1) if _ARTICLE.match(text) else text
     if re.search(r"[\d=<>≤≥±^]", text) and not re.search(r"[^\W\d_]{3}", text):
-        text = text.replace(" ", "") or text
+        text = re.sub(r"(?<![^\W_]) | (?![^\W_])", "", text)
     return text
 
 
@@ -260,6 +265,8 @@ def _value(text: str, depth: int = 0) -> str:
     text = text.strip(_EDGES.replace(".", "")).rstrip(".") if depth == 0 else text
     if not text:
         return ""
+    if text.lstrip("-+") in {"infinity", "inf", "infinite"}:
+        return "-∞" if text[0] == "-" else "∞"
     if _RANGE.fullmatch(text):
         return re.sub(r" ?- ?", "-", text)
     lhs = _LHS.match(text) if depth == 0 else None

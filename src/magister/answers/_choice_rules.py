@@ -14,10 +14,11 @@ _ADVERB = (
 )
 _NOUN = r"(?:answer|ans|choice|option|solution|response|selection|conclusion|final[_ ]?answer|verdict|pick)"
 _NOUN += r"(?:[_ ](?:choice|option|letter|key|is the option))?"
+_NOUN = rf"(?:{_NOUN}|(?:right|correct|best|only) one)"
 
 # The noun, an optional "to the question", and a verb or colon. What follows is read by the payload reader.
 ANSWER_COLON = (
-    rf"(?<![\w])(?:{_NOUN}s?|correct|final)[*_\"'’\])}}]{{0,3}}(?:\s?\([^()\n]{{0,40}}\)"
+    rf"(?<![\w])(?:{_NOUN}s?|correct|final|(?<=\")letter(?=\"))[*_\"'’\])}}]{{0,3}}(?:\s?\([^()\n]{{0,40}}\)"
     rf")?\s{{0,3}}(?::=|=>|->|[:=→])"
     r"|(?:(?:^|\n)[#>*\s]{0,8}ans(?:wer)?\.?\s?-{1,2}\s)"
 )
@@ -30,14 +31,17 @@ ANSWER_IS = (
     rf"|could be|might be|may be|can be|becomes|=)(?![\w])(?P<neg>\s+(?:not|never|neither)\b|n't)?{_ADVERB}"
 )
 ANSWER_HEADING = (
-    r"(?:^|\n)[#>*\s]{0,8}(?:(?:the|my|final|correct)\s)*(?:answer|choice|option)\s?(?:\?|!)?[ \t]*\n+"
+    r"(?:^|\n)[#>*\s]{0,8}(?:(?:the|my|final|correct)\s){0,4}(?:answer|choice|option)\s?(?:\?|!)?[ \t]*\n+"
 )
 ANSWER_WORD = r"(?<![\w])(?:answer|ans)\.?\s+(?=[\"'(\[]?[A-Z][\"')\].]{0,3}(?:\s*$|\s*\n|[.!]))"
 QUESTION_ANSWER = (
     r"(?:answer|correct|right|option|choose)\s?\?\s{1,3}(?=[\"'(\[]?[A-Z][\"')\].]{0,3}(?:\s*$|\s*\n|[.!,]))"
 )
 BOXED = r"\\?\bboxed\s?\{|\\fbox\s?\{"
-XML = r"<\s?(?:final[_ ]?)?(?:answer|choice|option|ans|result|output|response|答案)\s?>"
+XML = (
+    r"\[\s?(?:final[_ ]?)?answer\s?\](?!\s?:)|<\s?(?:final[_ ]?)?(?:answer"
+    r"|choice|option|ans|result|output|response|答案)\s?>"
+)
 HASHES = r"(?:^|\n)\s?#{4}\s(?!\s*(?:final|the|answer))"
 ZH_ANSWER = (
     r"(?:(?:正确|最终|最后|最佳|我)?的?(?:答案|选项|選項|选择|回答|解答|结论|答)(?:应该|应当|应|就|选项|可能|只能|显然|因此|所以|便)?"
@@ -80,9 +84,16 @@ IS_OPTION = (
 )
 THEREFORE = (
     r"(?:(?<!\w)(?:so|thus|therefore|hence|consequently"
-    r"|finally|ultimately|clearly|overall|final)[,:]?\s"
+    r"|finally|ultimately|clearly|overall|final|probably"
+    r"|i (?:think|believe|guess|say|feel)|i'd say|i would say|i'd guess)[,:]?\s"
     r"|[∴⇒→]\s?|[=-]>\s?)"
     r"(?:it's |it is |probably |definitely |must be )?(?=(?:option "
+    r"|choice )?[\"'(\[]*[A-Z][\"')\]]{0,2}(?:[.!]|\s*$"
+    r"|\s*\n))"
+)
+CORRECTION = (
+    r"(?<!\w)(?:(?:no|wait|actually|correction|rather|sorry|instead|hmm|scratch that)\b[,:.!\s-]{1,4}){1,3}"
+    r"(?:it's |it is |i mean |it must be |make that )?(?=(?:option "
     r"|choice )?[\"'(\[]*[A-Z][\"')\]]{0,2}(?:[.!]|\s*$"
     r"|\s*\n))"
 )
@@ -139,6 +150,7 @@ CHOICE_RULES: tuple[Rule, ...] = (
     Rule("select", "'I choose B', 'go with B', 'which is B', 'that leaves B'", SELECT),
     Rule("is_option", "'... is option B', '..., so option B'", IS_OPTION),
     Rule("therefore", "'So B.', 'Therefore, (B)', '→ B' with nothing after it in the sentence", THEREFORE),
+    Rule("correction", "'... no, wait, B.': a change of mind that names the new choice", CORRECTION),
     Rule("not_but", "'not A but B', '不是A，而是B'", NOT_BUT),
     Rule(
         "option_correct", "'B is correct', 'option (B) is the best answer', 'B) 36 is right'", OPTION_CORRECT
@@ -170,7 +182,7 @@ CHOICE_RULES: tuple[Rule, ...] = (
 _FLAGS = re.I
 # Letters are case-sensitive in prose: these patterns look at the letter themselves.
 _CASED = {
-    "answer_word", "question_answer", "select", "is_option", "therefore", "not_but", "option_correct",
+    "answer_word", "question_answer", "select", "is_option", "therefore", "correction", "not_but", "option_correct",
     "zh_correct", "zh_select", "hedge", "zh_hedge",
 }  # fmt: skip
 

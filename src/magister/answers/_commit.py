@@ -75,9 +75,7 @@ def _asserted(text: str, match: re.Match[str], rule: str, payload: Payload) -> b
         "answer_word",
         "question_answer",
     }
-    if rule not in {"boxed", "xml", "hashes"} and (
-        _OTHERS.search(before) or _OTHERS.search(match.group() + " ")
-    ):
+    if rule not in {"boxed", "xml", "hashes"} and _OTHERS.search(before):
         return False
     if slot:
         return not (rule == "boxed" and _DENIED.search(before))
@@ -158,7 +156,7 @@ def statements(text: str, options: Options) -> list[Commit]:
             spans = windows
         elif (
             (rule == "boxed" and "box" not in lowered)
-            or (rule == "xml" and "<" not in text)
+            or (rule == "xml" and "<" not in text and "[" not in text)
             or (
                 rule == "other_answer"
                 and text.isascii()

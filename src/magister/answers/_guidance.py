@@ -25,7 +25,7 @@ _KEYS = (
     "提示",
     "反馈",
 )
-_AFTER = re.compile(r"[ \t*_\"'\])】）`]*[.。!！,，;；:：]*[ \t*_`]*")
+_AFTER = re.compile(r"(?:\s?</\w{1,20}>)?[ \t*_\"'\])】）`]*[.。!！,，;；:：]*[ \t*_`]*")
 _HEADING = re.compile(
     r"^[\s*#>_`:：-]*(?:guidance|feedback|hint|advice"
     r"|suggestions?|comments?|指导|建议|提示|反馈)(?:[ \t]*\([^()\n]{0,40}\))?[*_]{0,3}\s{0,3}("
@@ -33,7 +33,13 @@ _HEADING = re.compile(
     re.I,
 )
 _LEFTOVER = re.compile(r"\A(?:[ \t]*[*#>_`=-]*[ \t]*\n)+|\A[\s.。!！,，;；:：]+")
-_SPECIAL = re.compile(r"</?s>|<\|[^<>|\n]{1,40}\|>|</?(?:start_of_turn|end_of_turn|eos|bos|pad)>", re.I)
+_TURN = re.compile(r"</s>|<\|[^<>|\n]{1,40}\|>|</?(?:start_of_turn|end_of_turn|eos)>", re.I)
+_SPECIAL = re.compile(
+    r"</?(?:guidance|feedback|verdict|response)>|</?s>"
+    r"|<\|[^<>|\n]{1,40}\|>|</?(?:start_of_turn|end_of_turn"
+    r"|eos|bos|pad)>",
+    re.I,
+)
 
 
 @dataclass(frozen=True)
@@ -69,8 +75,7 @@ def _without(text: str, keep: list[Span], drop: list[Span]) -> str:
 
 
 def _tidy(text: str) -> str:
-    tokens = list(_SPECIAL.finditer(text))
-    for token in tokens:
+    for token in _TURN.finditer(text):
         if text[: token.start()].strip() and _SPECIAL.sub("", text[: token.start()]).strip():
             text = text[: token.start()]  # a turn of its own making
             break

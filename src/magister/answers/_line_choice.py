@@ -31,7 +31,9 @@ def line_choices(text: str, options: Options) -> list[Commit]:
             continue
         at = start + head.end()
         char = re.match(
-            r"[\"'(\[{$\\]*(?:text\{|\()?(?:([A-Za-z])(?![A-Za-z])|([A-Z]{2,26})(?![A-Za-z]))",
+            r"[\"'(\[{$\\]*(?:(?:text(?:bf|rm|it)?|math(?:rm"
+            r"|bf|sf))\{)?\(?(?:([A-Za-z])(?![A-Za-z])"
+            r"|([A-Z]{2,26})(?![A-Za-z]))",
             text[at : at + 40],
         )
         value_first = None
@@ -50,7 +52,12 @@ def line_choices(text: str, options: Options) -> list[Commit]:
         whole = len(spans) == 1
         if not rest or (
             payload.kind == "option"
-            and re.fullmatch(r"(?:is )?(?:the )?(?:correct|right)?\W*(?:answer|option|choice)?", rest, re.I)
+            and re.fullmatch(
+                r"(?:is )?(?:the )?(?:correct|right)?\W*(?:answer"
+                r"|option|choice|选项|项)?",
+                rest,
+                re.I,
+            )
         ):
             rule = "bare_reply" if whole else "bare_line"
             if payload.kind == "none" and not whole:
@@ -118,8 +125,15 @@ def _one_run(text: str, commits: list[Commit]) -> list[Commit]:
     return merged
 
 
+_VALUE_FIRST = re.compile(
+    r"\s*(?:(?:so|thus|therefore|hence|i think|i believe"
+    r"|clearly)\b,?\s)?(?:it is |it's )?(.{1,200}?)\s(?:is"
+    r"|are|must be|would be|should be)\s"
+    r"(?:(?:the|my)\s)?(?:correct|right|final|best)?\s?(?:answer|option|choice|one|correct|right)\W*$",
+    re.I,
+)
 _COPULA = re.compile(
-    r"(?:=|≈|\b(?:is|are|was|were|be|equals|equal to"
+    r"(?:[:=≈]|\b(?:is|are|was|were|be|equals|equal to"
     r"|becomes|gives|makes|get|called|named|it's|that's"
     r"|yields|have)\b(?:\s(?:exactly|just|only|equal to"
     r"|called|then|thus|therefore|actually|clearly))?"
@@ -157,6 +171,11 @@ def value_choices(text: str, options: Options) -> list[Commit]:
         r"\b(?:if|would|suppose)\b|如果|假设", sentence, re.I
     ):
         return []
+    first = _VALUE_FIRST.match(sentence)
+    if first:
+        payload = _whole(first[1], low + first.start(1), options)
+        if payload:
+            return [Commit("value_sentence", payload, payload.span[0])]
     last = None
     for match in _COPULA.finditer(sentence):
         last = match

@@ -190,7 +190,7 @@ def restated(text: str, options: Options) -> list[list[Entry]]:
         if _DISCUSSED.match(rest):
             continue
         follows = current and index == current[-1].index + 1
-        if follows and len(text[current[-1].span[1] : match.start()].strip(" \n\t,;.|\"'*-和与或")) <= 24:
+        if follows and _GAP.fullmatch(text[current[-1].span[1] : match.start()]):
             current.append(entry)
         else:
             runs.append(current)
@@ -199,6 +199,12 @@ def restated(text: str, options: Options) -> list[list[Entry]]:
     return [run for run in runs if len(run) > 1]
 
 
+_GAP = re.compile(
+    r"(?:\W|\b(?:or|and|correct|incorrect|right|wrong"
+    r"|answer(?!\W*(?:[:=]|is))|yes|no|option|choice"
+    r"|the)\b|[和与或正确错误])*+",
+    re.I,
+)
 _DISCUSSED = re.compile(
     r"[ \t]*[-:,(]{0,2}[ \t]*(?:(?:is|isn't|are|was"
     r"|wasn't|seems?|looks?|would|can|could|cannot|can't"
@@ -207,12 +213,12 @@ _DISCUSSED = re.compile(
     re.I,
 )
 _MARK = re.compile(
-    r"^\s*[,;]?\s*(?:[✓✔✅☑√⭐]|<-+|←|\(?(?:the )?(?:correct"
+    r"^\s*[-,;:(]?\s*(?:[✓✔✅☑√⭐]|<-+|←|yes\b|\(?(?:the )?(?:correct"
     r"|right)(?: answer| option| choice)?\)?[.!]?\s*$"
     r"|\(?正确(?:答案)?\)?)",
     re.I,
 )
-_WRONG_MARK = re.compile(r"^\s*[,;]?\s*(?:[✗✘❌×]|\(?(?:incorrect|wrong)\)?|\(?错误?\)?)", re.I)
+_WRONG_MARK = re.compile(r"^\s*[-,;:(]?\s*(?:[✗✘❌×]|no\b|\(?(?:incorrect|wrong)\)?|\(?错误?\)?)", re.I)
 _TICK_BEFORE = re.compile(r"(?:[✓✔✅☑→➤]|\[[xX]\]|->|=>)\s*$")
 
 

@@ -87,7 +87,7 @@ _PLACEHOLDER = re.compile(
 _ALL_NUMBER = re.compile(r"[-+$]?\d[\d.,/]*%?\s?(?:[.!}$\]]|$|\n)")
 _SPLIT = re.compile(r"\s*(?:,|;|/|、|和|与|或)\s*(?:and |or )?|\s+(?:and|or|&)\s+", re.I)
 _TEXT_AFTER = re.compile(
-    r"[\"'}\]$*_]{0,3}(?P<strict>\s?[):\]]{1,2}\s?|\s?[:=]\s?"
+    r"[\"'}\]$*_]{0,3}(?P<strict>\s?[):\]、]{1,2}\s?|\s?[:=]\s?"
     r"|\s-{1,2}\s|\s?\(|\.?\)\s?)?(?P<loose>[.,]\s?"
     r"|\s)?(?:\\(?:text(?:bf)?|quad|,|;|\s)\s?\{?|[\s{\"'$*])*"
 )
@@ -119,8 +119,10 @@ def _slot_end(text: str, start: int, limit: int) -> int:
     for stop in ("\n", "\x00", "\x1e"):
         found = text.find(stop, start, end)
         end = found if found >= 0 else end
-    tag = text.find("</", start, end)
-    return tag if tag >= 0 else end
+    for stop in ("</", "[/"):
+        found = text.find(stop, start, end)
+        end = found if found >= 0 else end
+    return end
 
 
 def _close(text: str, opened: str, start: int, end: int) -> int:

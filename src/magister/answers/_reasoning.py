@@ -17,7 +17,8 @@ _TAG = re.compile(
     r"|(?P<open2>\[THINK\]|<[|｜](?:begin_of_thought|thinking|think)[|｜]>|【思考(?:过程)?】"
     r"|<unused94>|<\|channel\|>\s?(?:analysis|commentary)[^<\n]{0,40}<\|message\|>)"
     r"|(?P<close2>\[/THINK\]|<[|｜](?:end_of_thought|/thinking|/think)[|｜]>|【/思考(?:过程)?】|【思考结束】"
-    r"|<unused95>|(?:<\|end\|>)?(?:<\|start\|>)?(?:assistant)?<\|channel\|>\s?final[^<\n]{0,40}<\|message\|>)",
+    r"|<unused95>|(?:<\|end\|>)?(?:<\|start\|>)?(?:assistant)?<\|channel\|>\s?final[^<\n"
+    r"]{0,40}<\|message\|>)",
     re.I,
 )
 _HINT = re.compile(r"[<◁〈【]|&lt;|\[/?THINK", re.I)

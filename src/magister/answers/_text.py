@@ -38,13 +38,16 @@ _STABLE = "\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u207f\u2150-\u215e"
 _SCRIPTS = "\u0400-\u04ff\u3005-\u3007\u3040-\u30fe\u4e00-\u9fff\uac00-\ud7a3"
 _TAGS = "b|i|u|strong|em|p|br|span|code|mark|div|font|center|h[1-6]|ul|ol|li|small|big|pre"
 _SPECIAL = re.compile(
-    rf"(?P<stars>\*+)|(?P<drop>`+|_{{2,}}|~~|\r|</?(?:{_TAGS})(?:\s[^<>]{{0,80}})?/?>)"
+    rf"(?P<stars>\*+)|(?P<drop>`+|_{{2,}}|~~[^~\n]{{1,80}}~~"
+    rf"|<(?P<gone>del|strike)>[^<\n]{{1,80}}</(?P=gone)>"
+    rf"|~~|\r|</?(?:{_TAGS})(?:\s[^<>]{{0,80}})?/?>)"
     r"|(?P<turn></?s>|<\|[^<>|\n]{1,40}\|>|<｜[^<>｜\n]{1,40}｜>"
     r"|</?(?:start_of_turn|end_of_turn|eos|bos|pad)>"
     r"|\[/?INST\])"
     rf"|(?P<entity>&(?:nbsp|lt|gt|amp|quot|#39);)|(?P<wide>[^\x00-\x7f{_STABLE}{_SCRIPTS}])",
     re.I,
 )
+_KINDS = ("stars", "drop", "turn", "entity", "wide")
 _MARKUP = re.compile(r"[*`_~<\r&\[]")
 _ENTITIES = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&#39;": "'"}
 _TRANSLATE = {
@@ -97,13 +100,18 @@ class Folded:
 
 def _keeps_stars(text: str, match: re.Match[str]) -> bool:
     # "6*6", "6 * 6" and "2**3" are arithmetic; every other run of stars is emphasis or a bullet.
-    before = text[match.start() - 1] if match.start() else "\n"
-    after = text[match.end()] if match.end() < len(text) else "\n"
-    if (before.isalnum() or before == ")") and (after.isalnum() or after == "("):
-        return not (before.isalpha() and after.isalpha() and len(match.group()) > 1)
-    if before == " " and after == " " and match.start() > 1 and len(match.group()) == 1:
-        return text[match.start() - 2].isalnum() or text[match.start() - 2] == ")"
-    return False
+    start, end = match.span()
+    before, after = text[max(0, start - 2) : start], text[end : end + 2]
+    if end - start > 2 or not before or not after:
+        return False
+    if end - start == 1 and before[-1] == after[0] == " ":
+        return before[0].isalnum() or before[0] == ")"
+    if not (before[-1].isalnum() or before[-1] == ")") or not (after[0].isalnum() or after[0] == "("):
+        return False
+    if end - start == 1:
+        return True
+    # a power has a number, a bracket or a one-letter name on both sides; bold words have not
+    return not (before.isalpha() and len(before) > 1) and not (after.isalpha() and len(after) > 1)
 
 
 def fold(text: str, keep: list[Span] | None = None) -> Folded:
@@ -140,7 +148,7 @@ def fold(text: str, keep: list[Span] | None = None) -> Folded:
             add("\n", (begin, begin), False)
         position = begin
         for match in _SPECIAL.finditer(text, begin, finish):
-            kind = match.lastgroup
+            kind = next(name for name in _KINDS if match.group(name) is not None)
             if kind == "stars" and _keeps_stars(text, match):
                 continue
             piece = ""

@@ -15,7 +15,7 @@ _REACH = 400
 _MAX_SLOTS = 200  # empty slots looked at from the end; a reply with more is noise
 
 _SLOT = (
-    r"(?<![\w-])(?:(?:final|correct|right|my|the) )*(?:answer"
+    r"(?<![\w-])(?:(?:final|correct|right|my|the) ){0,3}(?:answer"
     r"|ans|result|solution|final[_ ]answer)[*\"')\]]{0,3}\s{0,3}(?::="
     r"|[:=→]|->)\s*"
     r"|(?:正确|最终|最后)?(?:答案|结果|解答|答)[\"')\]]{0,2}\s?(?:[::=]|是|为)\s?:?\s*"
@@ -57,7 +57,7 @@ _NUMBER = re.compile(
 )
 _BREAK = re.compile(r"\n|\x1e|[.!?](?=\s|$|[\"')*])|[。！？；;]|</|,\s*[\"'](?=\w)")
 _TRAILING = re.compile(
-    r"(?:,|\s)\s*(?:because|since|as|so|which|where"
+    r"(?:,|\s)\s*(?:because|since|as|so|not|rather than|which|where"
     r"|and that|given|due|after|per|each|every|in total"
     r"|in all|altogether)\b.*$",
     re.I | re.S,
@@ -173,6 +173,7 @@ def _fallback(text: str) -> tuple[str, Span] | None:
     if (
         whole
         and "=" not in whole
+        and not re.search(r"[一-鿿]", whole)
         and "\n" not in whole
         and (is_number(canonical) or _SYMBOLIC.fullmatch(canonical))
     ):

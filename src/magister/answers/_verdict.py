@@ -24,6 +24,7 @@ from ._verdict_rules import (
     NEGATION,
     NO,
     NOT_MERELY,
+    NOT_SO,
     OPENING,
     PART,
     PARTIAL,
@@ -34,6 +35,8 @@ from ._verdict_rules import (
     TICK,
     YES,
 )
+
+_LONGEST = 600  # characters of one clause that are looked at
 
 Polarity = Literal["correct", "wrong", "none"]
 
@@ -72,6 +75,8 @@ def _polarity(clause: str) -> tuple[Polarity, str, Span]:
     none: tuple[Polarity, str, Span] = ("none", "no_verdict", (0, 0))
     if clause.rstrip().endswith(("?", "？")) or BOTH.match(clause):
         return none
+    if NOT_SO.fullmatch(clause):
+        return "wrong", "opening", (0, len(clause))
     negative, positive = NEG.search(clause), POS.search(clause)
     fault = FAULT.search(clause)
     if HYPOTHESIS.search(clause):
@@ -127,14 +132,19 @@ def _kind(clause: str, before: str, opening: bool) -> str:
         return "opening"
     verb = SUBJECT_VERB.search(clause)
     subject = clause[: verb.start()] if verb else before
-    if PART.search(subject) and not re.search(r"\b(?:final|latest|answer|solution)\b|答案", subject):
+    if PART.search(subject) and not re.search(
+        r"\b(?:final|latest|answer|solution|all|every|each)\b"
+        r"|答案|都",
+        subject,
+        re.I,
+    ):
         return "part"
     return "statement"
 
 
 def _of_fault(clause: str, fault: re.Match[str]) -> tuple[Polarity, str, Span]:
     before = clause[: fault.start()]
-    if NEGATION.search(before[-40:]):
+    if NEGATION.search(before[-40:]) or re.match(r"-free\b", clause[fault.end() :], re.I):
         return "correct", "fault", fault.span()
     if ADVICE.search(before) or re.match(r"\s*(?:correct|fix|修正|改正)\b", before):
         return "none", "no_verdict", (0, 0)
@@ -162,7 +172,7 @@ def _prose(text: str, start: int, end: int) -> Found | None:
     condition = False
     first = True
     for low, high in _clauses(text, start, end):
-        clause = text[low:high]
+        clause = text[low : min(high, low + _LONGEST)]
         if not clause.strip():
             continue
         if condition:
@@ -318,7 +328,8 @@ def find(text: str) -> Found | None:
         found = found or _answered(text, start, end) or _prose(text, start, end)
         if found is not None:
             return found
-    return None
+    tick = TICK.match(text)
+    return Found("correct" if tick["yes"] else "wrong", "opening", tick.span()) if tick else None
 
 
 def _answered(text: str, start: int, end: int) -> Found | None:

@@ -9,19 +9,21 @@ from ._text import Rule
 POSITIVE = (
     r"correct(?:ly)?|right|accurate|valid|true|sound"
     r"|perfect|flawless|spot on|正确|對的?|对(?:的|了)?|没错"
-    r"|無誤|无误|correcta?|richtig|juste|exacte?"
+    r"|無誤|无误|correct[ao]s?|correctes?|richtig|juste|exacte?"
     r"|верно|правильно|верный|正しい|正解|정답|맞"
 )
 NEGATIVE = (
     r"incorrect(?:ly)?|wrong(?:ly)?|mistaken|inaccurate"
     r"|invalid|false|flawed|untrue|erroneous|faulty"
     r"|错误的?|错(?:了|的)?|錯誤?|有误|有誤|误"
-    r"|incorrecta?|equivocad[oa]|err[oó]ne[oa]|falsch"
+    r"|incorrect[ao]s?|equivocad[oa]|err[oó]ne[oa]|falsch"
     r"|faux|fausse|incorrecte|неверно|неправильно|ошибочно"
     r"|間違[いっ]|不正解|誤り|틀"
 )
 _LABEL_TEXT = (
-    r"(?:^|(?<=[\n.!?。！？{,\x1e]))[\s\"'\[#>*-]{0,12}(?:\d[.)]\s?)?(?:the |my |final |overall )?"
+    r"<\s?(?:verdict|correctness|judge?ment)\s?>\s*"
+    r"|(?:^|(?<=[\n.!?。！？{,\x1e]))[\s\"'\[#>*-]{0,12}(?:\d[.)]\s?)?(?:the "
+    r"|my |final |overall )?"
     r"(?:correctness(?: of (?:the |this |your )?(?:latest "
     r"|last |student'?s? |current |previous )?(?:solution"
     r"|answer|response|reply|attempt))?"
@@ -67,8 +69,15 @@ WORD_EDGE = r"(?<![A-Za-z])(?:{})(?![A-Za-z])"
 POS = re.compile(WORD_EDGE.format(POSITIVE), re.I)
 NEG = re.compile(WORD_EDGE.format(NEGATIVE), re.I)
 
-CLAUSE = re.compile(
-    r"[^.!?。！？;；:\n,，、\x1e]+(?:\.(?=\d)[^.!?。！？;；:\n,，、\x1e]+)*[.!?。！？;；:\n,，、\x1e]?|[.!?。！？;；:\n,，、]",
+_STOP = r".!?。！？;；:\n,，、\x1e✓✔✅✗✘❌"
+CLAUSE = re.compile(rf"[^{_STOP}]+(?:\.(?=\d)[^{_STOP}]+)*[{_STOP}]?|[{_STOP}]")
+NOT_SO = re.compile(
+    r"[\s\W]*(?:not (?:quite|yet|exactly)"
+    r"|(?:but |and |however )?(?:the |your )?(?:final "
+    r"|latest )?(?:answer|result|solution|conclusion)\s?(?:is not"
+    r"|isn't|was not|wasn't))"
+    r"\W*",
+    re.I,
 )
 JOINT = re.compile(
     r"\s(?=(?:but|however|although|though|yet|while"
@@ -99,7 +108,7 @@ HYPOTHESIS = re.compile(
     r"\b(?:if|whether|would|could|might|may|should|suppose"
     r"|assume|assuming|unless|make sure|ensure|be sure"
     r"|check (?:that|if)|verify|determine|see if|confirm"
-    r"|to be|must be|needs? to be|has to be|instead of"
+    r"|(?<!appears )(?<!seems )to be|must be|maybe|perhaps|possibly|needs? to be|has to be|instead of"
     r"|until|once|so that|in order|let's|before)\b|是否"
     r"|如果|假如|若|确保|应该|请|可能|要想|才能",
     re.I,
@@ -156,15 +165,15 @@ PUT_RIGHT = re.compile(
     r"\s*(?:correct|right)\s+(?:the|your|this|that|it|any|these|those|for|yourself|and)\b", re.I
 )
 OPENING = re.compile(
-    r"[\s\W]*(?:(?:yes|no|well|sorry|ok|okay|unfortunately"
+    r"[\s\W]*+(?:(?>(?:yes|no|well|sorry|ok|okay|unfortunately"
     r"|great|good(?: job)?|well done|that|this|it|you"
-    r"|your|the|student'?s?|latest|final|solution|answer"
-    r"|is|are|'s|'re|s|re|absolutely|completely|totally"
-    r"|exactly|still|also|all|这|是|的|完全|回答|答案|解答|你|做"
-    r"|很|答|没)[\s'!-]*)*"
-    r"(?:(?:not|isn't|不|不是)\s*(?:quite |entirely |fully "
-    rf"|yet )?)?(?:{POSITIVE}|{NEGATIVE})(?:\s(?:answer"
-    r"|solution|result|again|now|overall|job))?\W*",
+    r"|your"
+    r"|the|student|latest|final|solution|answer|is|are"
+    r"|s|re|absolutely|completely|totally|exactly|still"
+    r"|also|all)"
+    r"(?![A-Za-z])|是的|回答|答案|解答|完全|[这是的你做很答])[\s'!-]*+)*+"
+    r"(?:(?:not|isn't|不是|不)\s*(?:(?:quite|entirely|fully|yet)\s)?)?"
+    rf"(?:{POSITIVE}|{NEGATIVE})(?:\s(?:answer|solution|result|again|now|overall|job))?\W*",
     re.I,
 )
 BOTH = re.compile(

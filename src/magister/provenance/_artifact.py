@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from magister.contracts.schemas import Contract
@@ -18,15 +20,16 @@ from magister.provenance._lineage import METADATA_KEY, SIDECAR_SUFFIX, Lineage
 
 def _replace(path: Path, write: Callable[[Path], object]) -> None:
     """Write beside the target, flush to disk, rename: a reader sees the old file or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         write(part)
         with part.open("rb+") as stream:
             os.fsync(stream.fileno())
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
         raise UserError(
             f"{path}: cannot be written: {error.strerror or error}. Free space or rights, then rerun"
         ) from None
@@ -39,24 +42,40 @@ def conform(table: pa.Table, contract: Contract) -> pa.Table:
         UserError: a missing or unknown column, a value that does not fit its type, a null in a required
             column or a repeated key; the message names the column and the first rows.
     """
-    missing = [name for name in contract.schema.names if name not in table.column_names]
-    unknown = [name for name in table.column_names if name not in contract.schema.names]
-    if missing or unknown:
-        raise UserError(f"table {contract.name!r}: missing columns {missing}, unknown columns {unknown}")
-    try:
-        table = table.select(contract.schema.names).cast(contract.schema)
-    except (pa.ArrowInvalid, ValueError) as error:
-        raise UserError(f"table {contract.name!r}: {error}") from None
-    for column in contract.schema:
-        if not column.nullable and table[column.name].null_count:
-            raise UserError(
-                f"table {contract.name!r}: {table[column.name].null_count} null(s) in {column.name!r}"
+    title, names = f"table {contract.name!r}", contract.schema.names
+    missing = [name for name in names if name not in table.column_names]
+    unknown = [name for name in table.column_names if name not in names]
+    repeated = sorted({name for name in names if table.column_names.count(name) > 1})
+    if missing or unknown or repeated:
+        problems = {"missing columns": missing, "unknown columns": unknown, "repeated columns": repeated}
+        raise UserError(
+            f"{title}: " + ", ".join(f"{what} {found}" for what, found in problems.items() if found)
+        )
+    columns = {}
+    for field in contract.schema:
+        try:
+            columns[field.name] = table[field.name].cast(field.type)
+        except (pa.ArrowException, ValueError) as error:
+            raise UserError(f"{title}: column {field.name!r} does not fit {field.type}: {error}") from None
+    table = pa.table(columns)
+    for field in contract.schema:
+        if not field.nullable and table[field.name].null_count:
+            where = (
+                table.filter(pc.is_null(table[field.name])).select(list(contract.key)).slice(0, 3).to_pylist()
             )
-    table = table.sort_by([(name, "ascending") for name in contract.key]).combine_chunks()
+            count = table[field.name].null_count
+            raise UserError(f"{title}: {count} null(s) in {field.name!r}, first rows: {where}")
+    table = (
+        table.cast(contract.schema).sort_by([(name, "ascending") for name in contract.key]).combine_chunks()
+    )
     groups = table.group_by(list(contract.key)).aggregate([([], "count_all")])
     if groups.num_rows != table.num_rows:
-        repeated = groups.filter(pa.compute.greater(groups["count_all"], 1)).slice(0, 3).to_pylist()
-        raise UserError(f"table {contract.name!r}: repeated keys, first: {repeated}")
+        again = groups.filter(pc.greater(groups["count_all"], 1)).sort_by(
+            [(name, "ascending") for name in contract.key]
+        )
+        raise UserError(
+            f"{title}: repeated keys, first: {again.select(list(contract.key)).slice(0, 3).to_pylist()}"
+        )
     return table
 
 

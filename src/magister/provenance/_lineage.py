@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from magister.errors import UserError
@@ -27,7 +28,7 @@ class Lineage:
     Attributes:
         rule: name of the rule, script and log.
         wildcards: the rule's wildcard values.
-        inputs: path -> md5, paths relative to the project.
+        inputs: path -> md5, paths relative to the project (a file outside it: as the user names it).
         params: the slice of the parameters that the rule used.
         params_sha256: hash of that slice.
         code: path -> md5 of the script and the modules it imports.
@@ -49,6 +50,13 @@ class Lineage:
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
+def _within(path: Path, root: Path) -> str:
+    """A path as the record names it: from the project's folder, where it lies there."""
+    if path.is_absolute() and path.is_relative_to(root.resolve()):
+        path = path.relative_to(root.resolve())
+    return path.as_posix()
+
+
 def make_lineage(
     rule: str,
     *,
@@ -64,7 +72,7 @@ def make_lineage(
     Args:
         rule: rule name.
         wildcards: wildcard values.
-        inputs: files read, relative to `root`.
+        inputs: files read, absolute or relative to `root`.
         params: parameter slice (a JSON value).
         code: source files, from `code_files`.
         models: fingerprints by model name.
@@ -75,7 +83,7 @@ def make_lineage(
     return Lineage(
         rule=rule,
         wildcards=dict(wildcards),
-        inputs={path.as_posix(): file_md5(root / path) for path in sorted(inputs)},
+        inputs={_within(path, root): file_md5(root / path) for path in sorted(inputs)},
         params=params,
         params_sha256=value_sha256(params),
         code={path: file_md5(root / path) for path in code},
@@ -88,16 +96,20 @@ def read_lineage(path: Path) -> dict[str, Any]:
     """The record of an artifact: inside a parquet file, beside any other.
 
     Raises:
-        UserError: the artifact carries none.
+        UserError: the artifact is not there, cannot be read or carries none.
     """
-    if path.suffix == ".parquet":
-        metadata = pq.read_schema(path).metadata or {}
-        if METADATA_KEY in metadata:
-            record: dict[str, Any] = json.loads(metadata[METADATA_KEY])
-            return record
-    else:
-        sidecar = path.with_name(path.name + SIDECAR_SUFFIX)
-        if sidecar.is_file():
-            record = json.loads(sidecar.read_text(encoding="utf-8"))
-            return record
-    raise UserError(f"{path}: carries no lineage record; it was not written by this pipeline")
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; the rule that makes it has not run")
+    foreign = f"{path}: carries no lineage record; it was not written by this pipeline"
+    try:
+        if path.suffix == ".parquet":
+            text = (pq.read_schema(path).metadata or {}).get(METADATA_KEY, b"null")
+        else:
+            sidecar = path.with_name(path.name + SIDECAR_SUFFIX)
+            text = sidecar.read_bytes() if sidecar.is_file() else b"null"
+        record = json.loads(text)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UserError(f"{foreign} ({error})") from None
+    if not isinstance(record, dict):
+        raise UserError(foreign)
+    return record

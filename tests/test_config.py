@@ -1,0 +1,229 @@
+"""The configuration: a mistake is named by its key, with what was seen and what is allowed."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from magister import _params_doc
+from magister._params_doc import params_markdown
+from magister.config import Params, load_params, validate_params
+from magister.errors import UserError
+
+ROOT = Path(__file__).parents[1]
+Raw = dict[str, Any]
+BASE: Raw = {
+    "models": {
+        "ann": {"engine": "scripted", "script": "student"},
+        "tom": {"engine": "scripted", "script": "teacher"},
+    },
+    "items": {"datasets": {"sums": {"kind": "generated", "generator": "sums", "n": 3}}},
+    "teaching": {"leagues": {"main": {"students": ["ann"], "teachers": ["tom"], "datasets": ["sums"]}}},
+}
+WHEEL = {"wheel": "w", "version": "1", "sha256": "a" * 64, "member": "m", "member_sha256": "b" * 64}
+
+
+def changed(path: str, value: Any) -> Raw:
+    """The good parameters with one key set."""
+    raw = copy.deepcopy(BASE)
+    *parents, last = path.split("/")
+    section = raw
+    for name in parents:
+        section = section.setdefault(name, {})
+    section[last] = value
+    return raw
+
+
+def complaint(raw: Any) -> str:
+    with pytest.raises(UserError) as failure:
+        validate_params(raw)
+    return str(failure.value)
+
+
+def test_good_parameters_are_filled_in_with_defaults_and_not_changed() -> None:
+    raw = copy.deepcopy(BASE)
+    params = validate_params(raw)
+    assert raw == BASE
+    assert params.teaching.leagues["main"].rounds == 3
+    assert params.models["ann"].limits.concurrency == 8
+
+
+def test_what_is_dumped_validates_again() -> None:
+    raw = changed("models/tom", {"engine": "llama_cpp", "weights": WHEEL})
+    raw["models"]["una"] = {"engine": "llama_cpp", "weights": {"path": "una.gguf"}}
+    params = validate_params(raw)
+    assert validate_params(params.model_dump(mode="json")) == params
+    assert Params.model_validate(params) == params
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("itemz", {}, ["  itemz: unknown option, did you mean 'items'?", "known: items, llm, models"]),
+        (
+            "items/datasets/sums/generater",
+            "sums",
+            ["items.datasets.sums.generater: unknown option", "'generator'", "(seen: 'sums')"],
+        ),
+        ("models/ann/limits/concurency", 3, ["models.ann.limits.concurency", "did you mean 'concurrency'?"]),
+        ("teaching/prompts/gide", "v2", ["teaching.prompts.gide", "known: answer, guide, revise"]),
+        ("models/ann/xyz", 1, ["models.ann.xyz: unknown option; known: "]),
+        (
+            "models/tom",
+            {"engine": "llama_cpp", "weights": {"path": "a", "sha": "b"}},
+            ["models.tom.weights.sha: unknown option, did you mean 'sha256'?; known: path, sha256"],
+        ),
+        (
+            "models/tom",
+            {"engine": "llama_cpp", "weights": WHEEL | {"wheel": 1}},
+            ["models.tom.weights.wheel: Input should be a valid string (seen: 1)", "1 problem(s)"],
+        ),
+        ("models/ann/engine", "gpt", ["models.ann.engine", "'llama_cpp', 'openai' or 'scripted'", "'gpt'"]),
+        ("models/ann", {"engine": "scripted"}, ["models.ann: engine 'scripted' needs 'script'"]),
+        ("models/ann", {"engine": "llama_cpp"}, ["models.ann: engine 'llama_cpp' needs 'weights'"]),
+        ("models/ann", {"engine": "openai", "base_url": "x"}, ["models.ann: engine 'openai' needs 'served_name'"]),
+        ("models/ann", {"engine": "openai", "served_name": "x"}, ["models.ann: engine 'openai' needs 'base_url'"]),
+        ("models/bad name", BASE["models"]["ann"], ["models.bad name: String should match pattern"]),
+        ("models", {}, ["models", "at least 1"]),
+        ("items/datasets/sums", {"kind": "generated", "n": 1}, ["items.datasets.sums", "needs 'generator'"]),
+        ("items/datasets/sums", {"kind": "generated", "generator": "sums"}, ["items.datasets.sums", "needs 'n'"]),
+        ("items/datasets/sums", {"kind": "wheel"}, ["items.datasets.sums: kind 'wheel' needs 'wheel'"]),
+        ("items/datasets/sums", {"kind": "file"}, ["items.datasets.sums: kind 'file' needs 'path'"]),
+        ("teaching/leagues/main/students", ["eve"], ["main.students: unknown model 'eve'", "known: ann, tom"]),
+        ("teaching/leagues/main/teachers", ["eve"], ["teaching.leagues.main.teachers: unknown model 'eve'"]),
+        ("teaching/leagues/main/datasets", ["eve"], ["main.datasets: unknown dataset 'eve'", "known: sums"]),
+        ("items/ladder", ["eve"], ["items.ladder: unknown model 'eve'"]),
+        ("items/distractor_models", ["eve"], ["items.distractor_models: unknown model 'eve'"]),
+        ("items/rewriter", "eve", ["items.rewriter: unknown model 'eve'"]),
+        ("items/reviewer", "eve", ["items.reviewer: unknown model 'eve'"]),
+        ("items/reviewer", "tom", ["items.reviewer needs items.rewriter to be a model"]),
+        ("teaching/leagues/main/students", ["ann", "ann"], ["teaching.leagues.main.students: ann stands there twice"]),
+        ("teaching/leagues/main/teachers", ["tom", "tom"], ["teaching.leagues.main.teachers: tom stands there twice"]),
+        ("teaching/leagues/main/datasets", ["sums", "sums"], ["teaching.leagues.main.datasets: sums stands"]),
+        ("teaching/leagues/main/arms", ["sham", "sham"], ["teaching.leagues.main.arms: sham stands there twice"]),
+        ("items/ladder", ["ann", "ann"], ["items.ladder: ann stands there twice"]),
+        ("items/distractor_models", ["ann", "ann"], ["items.distractor_models: ann stands there twice"]),
+        ("teaching/leagues/main/students", "ann", ["teaching.leagues.main.students", "valid list", "'ann'"]),
+        ("teaching/leagues/main/students", [], ["teaching.leagues.main.students", "at least 1"]),
+        ("teaching/leagues/main/rounds", "many", ["teaching.leagues.main.rounds", "integer", "'many'"]),
+        ("teaching/leagues/main/rounds", 7, ["teaching.leagues.main.rounds", "less than or equal to 6", "7"]),
+        ("teaching/leagues/main/blind", "half", ["teaching.leagues.main.blind", "'strict', 'paper' or 'off'"]),
+        ("teaching/leagues/main/arms", ["shame"], ["teaching.leagues.main.arms.0", "'sham'", "'shame'"]),
+        ("teaching/leagues", {}, ["teaching.leagues", "at least 1"]),
+        ("items/band_cuts", [0.5], ["items.band_cuts", "4 items"]),
+        ("items/band_cuts", [0.2, 0.4, 0.4, 0.8], ["items: band_cuts must ascend"]),
+        ("statistics/level", 95, ["statistics.level", "less than 1", "95"]),
+        ("statistics", None, ["statistics", "(seen: None)"]),
+        ("items", [], ["items"]),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_by_its_key_with_what_is_allowed(path: str, value: Any, words: list[str]) -> None:
+    message = complaint(changed(path, value))
+    for word in words:
+        assert word in message
+    assert message.startswith("params.yaml: 1 problem(s)")
+    assert message.endswith("docs/params.md.")
+    assert "(top)" not in message
+
+
+def test_a_teacher_cannot_have_the_name_of_an_arm() -> None:
+    raw = changed("models/sham", BASE["models"]["tom"])
+    raw["teaching"]["leagues"]["main"]["teachers"] = ["sham"]
+    assert "teaching.leagues.main.teachers: 'sham' is the name of a control arm" in complaint(raw)
+
+
+@pytest.mark.parametrize("section", ["models", "items", "teaching"])
+def test_a_missing_section_is_named(section: str) -> None:
+    raw = copy.deepcopy(BASE)
+    del raw[section]
+    assert f"  {section}: Field required" in complaint(raw)
+
+
+def test_all_mistakes_are_listed_at_once() -> None:
+    raw = changed("models/ann/engine", "gpt")
+    raw["teaching"]["leagues"]["main"]["rounds"] = 0
+    message = complaint(raw)
+    assert "2 problem(s)" in message
+    assert "models.ann.engine" in message
+    assert "teaching.leagues.main.rounds" in message
+
+
+@pytest.mark.parametrize("raw", [None, [], "text", 3])
+def test_what_is_no_mapping_is_refused(raw: Any) -> None:
+    assert "expected a mapping of sections, found" in complaint(raw)
+
+
+def test_parameters_cannot_be_changed_once_checked() -> None:
+    params = validate_params(BASE)
+    with pytest.raises(ValueError, match="frozen"):
+        params.teaching.leagues["main"].rounds = 5  # type: ignore[misc]
+
+
+def written(folder: Path, content: str | bytes) -> Path:
+    path = folder / "params.yaml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_a_file_is_read_and_checked(tmp_path: Path) -> None:
+    assert load_params(written(tmp_path, yaml.safe_dump(BASE))) == validate_params(BASE)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("models: [", "not valid YAML"),
+        ("models: !!python/object/apply:os.getcwd []", "not valid YAML"),
+        (b"\xff\xfe\x00", "not UTF-8 text"),
+        ("", "expected a mapping of sections, found NoneType"),
+        ("models:\n  ann: {}\n  tom: {}\n  ann: {}\n", "the key 'ann' stands there twice"),
+        ("models: {}\nitems: {}\nmodels: {}\n", "the key 'models' stands there twice"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, content: str | bytes, words: str) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(UserError) as failure:
+        load_params(path)
+    assert words in str(failure.value)
+    assert str(path) in str(failure.value)
+
+
+def test_a_merged_key_may_be_overridden(tmp_path: Path) -> None:
+    text = (
+        "models:\n  ann: &one {engine: scripted, script: student}\n  tom: {<<: *one, script: teacher}\n"
+        + yaml.safe_dump({name: BASE[name] for name in ("items", "teaching")})
+    )
+    assert load_params(written(tmp_path, text)) == validate_params(BASE)
+
+
+@pytest.mark.parametrize(("place", "words"), [("gone.yaml", "not found"), (".", "cannot be read")])
+def test_a_file_that_is_not_there_says_so(tmp_path: Path, place: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        load_params(tmp_path / place)
+
+
+@pytest.mark.parametrize("path", sorted([*ROOT.glob("params.yaml"), *ROOT.glob("configs/*.yaml")]))
+def test_the_parameters_of_the_project_are_good(path: Path) -> None:
+    load_params(path)
+
+
+def test_the_page_on_parameters_is_up_to_date() -> None:
+    page = (ROOT / "docs" / "params.md").read_text(encoding="utf-8")
+    assert page == params_markdown(), (
+        "docs/params.md is not what src/magister/config.py says; "
+        "write it again: python -m magister._params_doc > docs/params.md"
+    )
+
+
+def test_every_option_is_on_the_page_with_a_description() -> None:
+    page = params_markdown()
+    for model in _params_doc._sections():
+        for name in model.model_fields:
+            assert f"| `{name}` | " in page
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert all(len(row.replace("\\|", "").split(" | ")) == 4 for row in rows)
+    assert all(row.rstrip(" |").rsplit(" | ", 1)[1].strip() for row in rows)
