@@ -10,7 +10,7 @@ CORES ?= all
 
 ## run: the whole pipeline on the embedded default; ends with the boards in results/
 run: $(READY)
-	MAGISTER_PROGRESS=1 $(BIN)/snakemake --cores $(CORES) --quiet all
+	MAGISTER_PROGRESS=1 $(BIN)/snakemake --cores $(CORES) --quiet rules host
 
 ## test: the whole suite
 test: $(DEV)

@@ -1,8 +1,19 @@
 """Magister: from raw questions to boards. `snakemake --cores all` rebuilds whatever is out of date."""
 
+import sys
+from pathlib import Path
+
+from magister.config import read_yaml
+from magister.errors import UserError
 from snakemake.utils import min_version
 
 min_version("9.27")
+
+try:
+    # Snakemake would name no line, and of a key that stands twice take the last.
+    read_yaml(Path("params.yaml"))
+except UserError as error:
+    sys.exit(f"{error}")
 
 
 configfile: "params.yaml"
@@ -20,9 +31,21 @@ rule all:
     default_target: True
     input:
         "results/teaching.parquet",
+        "results/teaching.csv",
+        "results/teaching.md",
     message:
         "Everything is up to date"
 
 
 onsuccess:
-    shell("python -m scripts.boards.show >&2")
+    # A run of one module leaves the boards as they are; only a full run shows them.
+    if set(workflow.dag_settings.targets) <= {"all"}:
+        shell("python -m scripts.boards.show >&2")
+
+
+onerror:
+    print(
+        "\nThe run stopped. What went wrong stands above and in logs/, a file per step. What is finished is kept:\n"
+        "when the cause is gone, run the same command again. For Snakemake's own report: snakemake --cores all",
+        file=sys.stderr,
+    )

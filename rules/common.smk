@@ -1,16 +1,23 @@
 """Helpers that the rules share: paths, slices of the parameters, the code a step depends on."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
 from magister.config import LocalFile, validate_params
 from magister.errors import UserError
-from magister.pipeline import join_folder
+from magister.pipeline import check_folders, join_folder, quieten
 from magister.provenance import code_files
 from snakemake.settings.types import ExecMode
 
+if os.environ.get("MAGISTER_PROGRESS") == "1":
+    # Each step reports itself; Snakemake speaks up only where something is wrong.
+    quieten(logger)
+
 try:
+    if workflow.exec_mode == ExecMode.DEFAULT:
+        check_folders(Path("."))
     # Validated as a copy: `config` itself stays what params.yaml says, without defaults.
     PARAMS = validate_params(json.loads(json.dumps(config)))
 except UserError as error:
@@ -19,6 +26,11 @@ except UserError as error:
 # A job that Snakemake starts on its own belongs to a run that is in the folder already.
 if workflow.exec_mode == ExecMode.DEFAULT:
     FOLDER = join_folder(Path(".snakemake"))
+    if FOLDER.held is not None and not FOLDER.alone:
+        print(
+            "Another Snakemake process works in this folder: a run beside it that writes the same files is refused.",
+            file=sys.stderr,
+        )
 
 FULL = PARAMS.model_dump(mode="json")
 LEAGUES = PARAMS.teaching.leagues

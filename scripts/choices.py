@@ -3,10 +3,10 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from magister.llm import Request, write_requests
+from magister.llm import Request
 from magister.prompts import load_prompt
 from magister.teaching.answers import answer_requests, parse_answers
-from scripts.speakers import responses, speaker
+from scripts.speakers import responses, speaker, write_step_requests
 from scripts.step import Step
 
 
@@ -29,8 +29,7 @@ def _requests(step: Step, items: pa.Table) -> list[Request]:
 
 def write_choice_requests(step: Step) -> None:
     """Write the request file."""
-    write_requests(step.outputs["requests"], _requests(step, league_items(step)))
-    step.sidecar("requests")
+    write_step_requests(step, _requests(step, league_items(step)))
 
 
 def write_choice_answers(step: Step) -> None:

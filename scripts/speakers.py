@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import pyarrow as pa
+
 from magister.config import ModelConfig
-from magister.llm import Response, Speaker, read_responses
+from magister.llm import Request, Response, Speaker, read_responses, write_requests
 from scripts.step import Step
 
 
@@ -17,3 +21,11 @@ def speaker(step: Step, name: str) -> Speaker:
 def responses(step: Step, name: str = "responses") -> dict[str, Response]:
     """Responses by request key."""
     return {row.custom_id: row for path in step.inputs[name] for row in read_responses(path)}
+
+
+def write_step_requests(step: Step, requests: Iterable[Request], asked: pa.Table | None = None) -> None:
+    """Write a request file with its lineage and, where given, the table of what each request belongs to."""
+    write_requests(step.outputs["requests"], requests)
+    step.sidecar("requests")
+    if asked is not None:
+        step.write("asked", asked, "asked")

@@ -6,9 +6,11 @@ python -m scripts.teaching.guide --params JSON --wildcards JSON --log FILE --in 
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +30,36 @@ from magister.provenance import (
     write_table,
     write_text,
 )
+
+# What the machine refuses; any other error of the system is a bug of the script and keeps its traceback.
+_REFUSED = {
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENAMETOOLONG),
+}
+
+
+def read_table(path: Path) -> pa.Table:
+    """Read a parquet file.
+
+    Raises:
+        UserError: it is missing, cannot be opened or is damaged.
+    """
+    if not path.is_file():
+        raise UserError(_missing(path))
+    try:
+        return pq.read_table(path)
+    except PermissionError:
+        raise UserError(f"{path}: cannot be read: {os.strerror(errno.EACCES)}") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        what = str(error).splitlines()[0] if str(error) else "it cannot be read"
+        raise UserError(f"{path}: damaged, or no parquet file: {what} {_REBUILD}") from None
+
+
+_REBUILD = "Delete it and run again: the rule that makes it writes it anew."
+
+
+def _missing(path: Path) -> str:
+    return f"{path}: no such file. Run snakemake: the rule that makes it comes first."
 
 
 @dataclass(frozen=True)
@@ -54,16 +86,29 @@ class Step:
 
     def path(self, name: str) -> Path:
         """The one file of an input."""
-        (path,) = self.inputs[name]
-        return path
+        paths = self.inputs.get(name, [])
+        if len(paths) != 1:
+            given = ", ".join(f"{key} ({len(files)})" for key, files in self.inputs.items()) or "none"
+            raise UserError(f"one file is expected for the input {name!r}; given inputs: {given}")
+        return paths[0]
 
     def table(self, name: str) -> pa.Table:
         """The table of an input; several files are put one after the other."""
-        return pa.concat_tables([pq.read_table(path) for path in self.inputs.get(name, [])])
+        return pa.concat_tables(self.tables(name))
+
+    def tables(self, name: str) -> list[pa.Table]:
+        """The tables of an input, a table a file."""
+        return [read_table(path) for path in self.inputs.get(name, [])]
 
     def json(self, name: str) -> Any:
         """The document of an input."""
-        return json.loads(self.path(name).read_text(encoding="utf-8"))
+        path = self.path(name)
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise UserError(_missing(path)) from None
+        except ValueError as error:
+            raise UserError(f"{path}: not valid JSON: {error}. {_REBUILD}") from None
 
     def lineage(self) -> Lineage:
         """The record of this run."""
@@ -93,12 +138,23 @@ class Step:
         write_sidecar(self.outputs[name], self.lineage())
 
 
+def _object(text: str) -> dict[str, Any]:
+    """A JSON object from the command line."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"not valid JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(f"expected a JSON object, found {type(value).__name__}")
+    return value
+
+
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description="One step of the pipeline; the rule of the same name calls it."
     )
-    parser.add_argument("--params", type=json.loads, default={}, help="slice of the parameters, JSON")
-    parser.add_argument("--wildcards", type=json.loads, default={}, help="wildcard values, JSON")
+    parser.add_argument("--params", type=_object, default={}, help="slice of the parameters, JSON")
+    parser.add_argument("--wildcards", type=_object, default={}, help="wildcard values, JSON")
     parser.add_argument("--log", type=Path, help="file that messages are written to as well")
     parser.add_argument("--in", dest="inputs", nargs="+", action="append", default=[], metavar="NAME PATH")
     parser.add_argument(
@@ -107,8 +163,36 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def _write_log(log: Path | None, text: str) -> None:
+    """Keep a message in the log; a log that cannot be written changes nothing of the step."""
+    if log is None:
+        return
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        print(f"{log}: this log cannot be written: {error.strerror}", file=sys.stderr)
+
+
+def _is_refusal(error: OSError) -> bool:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    return error.errno in _REFUSED and error.filename is not None
+
+
+def _refusal(error: OSError) -> str:
+    """What the machine refused, as a message about a file."""
+    name = error.filename2 or error.filename
+    if error.errno == errno.ENOENT:
+        return _missing(Path(str(name)))
+    return f"{name or 'a file'}: {error.strerror}. Free space or rights, then run again"
+
+
 def run_step(module: str, run: Callable[[Step], None], argv: list[str] | None = None) -> None:
     """Run a script's function with what its rule gives it.
+
+    A mistake of the user's, or what the machine refuses (a missing file, no rights, a full disk), ends in one
+    message and an exit code; a bug keeps its traceback, which then stands in the log too.
 
     Args:
         module: the script's `__spec__.name`.
@@ -125,17 +209,23 @@ def run_step(module: str, run: Callable[[Step], None], argv: list[str] | None = 
         params=arguments.params,
         wildcards=arguments.wildcards,
     )
+    title = " ".join([rule, *map(str, arguments.wildcards.values())])
     if os.environ.get("MAGISTER_PROGRESS") == "1":
-        print(" ".join([f"{rule:<24}", *arguments.wildcards.values()]).rstrip(), file=sys.stderr)
+        print(f"{rule:<24} {title.removeprefix(rule).strip()}".rstrip(), file=sys.stderr)
     try:
         run(step)
-    except UserError as error:
-        message = f"{rule}: {error}"
+    except (UserError, OSError) as error:
+        if isinstance(error, OSError) and not _is_refusal(error):
+            _write_log(arguments.log, traceback.format_exc().rstrip())
+            raise
+        message = f"{title}: {_refusal(error) if isinstance(error, OSError) else error}"
         print(message, file=sys.stderr)
-        if arguments.log is not None:
-            arguments.log.parent.mkdir(parents=True, exist_ok=True)
-            arguments.log.write_text(message + "\n", encoding="utf-8")
-        sys.exit(error.exit_code)
-    if arguments.log is not None:
-        arguments.log.parent.mkdir(parents=True, exist_ok=True)
-        arguments.log.write_text("ok\n", encoding="utf-8")
+        _write_log(arguments.log, message)
+        sys.exit(error.exit_code if isinstance(error, UserError) else UserError.exit_code)
+    except KeyboardInterrupt:
+        _write_log(arguments.log, f"{title}: interrupted")
+        sys.exit(130)
+    except Exception:
+        _write_log(arguments.log, traceback.format_exc().rstrip())
+        raise
+    _write_log(arguments.log, "ok")

@@ -1,6 +1,6 @@
 """Print the boards at the end of a run."""
 
-from magister.cli import app
+from magister.cli import main
 
 if __name__ == "__main__":
-    app(["board", "teaching"])
+    main(["board", "teaching"])

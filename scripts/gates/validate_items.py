@@ -2,8 +2,7 @@
 
 from magister.contracts.gate import run_gate
 from magister.contracts.items_suite import ItemRules, items_suite
-from magister.items import key_balance
-from magister.items._text import fold_option
+from magister.items import fold_option, key_balance
 from scripts.gates.verdict import conclude
 from scripts.step import Step, run_step
 

@@ -1,9 +1,8 @@
 """Ask a distractor model all open questions, without options."""
 
 from magister.items import free_answer_requests
-from magister.llm import write_requests
 from magister.prompts import load_prompt
-from scripts.speakers import speaker
+from scripts.speakers import speaker, write_step_requests
 from scripts.step import Step, run_step
 
 
@@ -16,8 +15,7 @@ def run(step: Step) -> None:
         samples=step.params["samples"],
         max_tokens=step.params["max_tokens"],
     )
-    write_requests(step.outputs["requests"], requests)
-    step.sidecar("requests")
+    write_step_requests(step, requests)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """Ask the reviewer to go through the checklist for every rewrite that holds in code."""
 
 from magister.items import review_bodies
-from magister.llm import write_requests
 from magister.prompts import load_prompt
 from scripts.items.rewrite_items import rewrites
-from scripts.speakers import speaker
+from scripts.speakers import speaker, write_step_requests
 from scripts.step import Step, run_step
 
 
@@ -12,11 +11,9 @@ def run(step: Step) -> None:
     """Write the request file."""
     asked = speaker(step, step.wildcards["model"])
     bodies = review_bodies(step.table("built"), rewrites(step), load_prompt(step.path("prompt")))
-    write_requests(
-        step.outputs["requests"],
-        [asked.request(messages, step.params["max_tokens"]) for messages in bodies.values()],
+    write_step_requests(
+        step, [asked.request(messages, step.params["max_tokens"]) for messages in bodies.values()]
     )
-    step.sidecar("requests")
 
 
 if __name__ == "__main__":

@@ -1,25 +1,17 @@
 """Ask a teacher about every student's latest reply, blind."""
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from magister.llm import write_requests
 from magister.prompts import load_prompt
 from magister.teaching.guides import guide_requests, histories
 from scripts.choices import league_items
-from scripts.speakers import speaker
+from scripts.speakers import speaker, write_step_requests
 from scripts.step import Step, run_step
-
-
-def _tables(step: Step, name: str) -> list[pa.Table]:
-    return [pq.read_table(path) for path in step.inputs.get(name, [])]
 
 
 def run(step: Step) -> None:
     """Write the request file, and which request belongs to which student and item."""
     asked = speaker(step, step.wildcards["model"])
     history = histories(
-        [*_tables(step, "blind"), *_tables(step, "revisions")], _tables(step, "guides"), "taught", asked.name
+        [*step.tables("blind"), *step.tables("revisions")], step.tables("guides"), "taught", asked.name
     )
     requests, index = guide_requests(
         league_items(step),
@@ -31,9 +23,7 @@ def run(step: Step) -> None:
         may_tell_answer=step.params["may_tell_answer"],
         max_tokens=step.params["max_tokens"],
     )
-    write_requests(step.outputs["requests"], requests)
-    step.sidecar("requests")
-    step.write("asked", index, "asked")
+    write_step_requests(step, requests, index)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,10 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from magister.llm import write_requests
 from magister.prompts import load_prompt
 from magister.teaching.revisions import Previous, previous_answers, revise_requests
 from scripts.choices import league_items
-from scripts.speakers import speaker
+from scripts.speakers import speaker, write_step_requests
 from scripts.step import Step, run_step
 
 
@@ -36,9 +35,7 @@ def run(step: Step) -> None:
         shots=step.params["student_shots"],
         max_tokens=step.params["max_tokens"],
     )
-    write_requests(step.outputs["requests"], requests)
-    step.sidecar("requests")
-    step.write("asked", index, "asked")
+    write_step_requests(step, requests, index)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import errno
 import json
+import os
+import shutil
 import sys
+import textwrap
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -44,11 +49,9 @@ def _print_rows(rows: list[dict[str, Any]], form: Format) -> None:
         typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
         return
     if form is Format.csv:
-        import csv
-
-        writer = csv.DictWriter(sys.stdout, list(rows[0]) if rows else [], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(rows[0] if rows else [])
+        writer.writerows([_csv_cell(value) for value in row.values()] for row in rows)
         return
     from rich.console import Console
     from rich.table import Table
@@ -67,7 +70,24 @@ def _plain(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "NO"
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
+    return f"{value:.2f}" if isinstance(value, float) else _visible(str(value)).replace("\n", "\\n")
+
+
+def _csv_cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
+def _visible(text: str) -> str:
+    """Text of models, servers and files with what would steer a terminal written out (`\\x1b`)."""
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
+
+
+def _echo(text: str) -> None:
+    """Print a line, folded to the terminal's width."""
+    width = max(20, shutil.get_terminal_size((80, 24)).columns)
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    folded = textwrap.wrap(_visible(text), width, subsequent_indent=indent, drop_whitespace=True)
+    typer.echo("\n".join(folded))
 
 
 @models_app.command("check", epilog="Example: magister models check --only smol-plain")
@@ -145,14 +165,14 @@ def items_check(
 
 
 def _print_report(report: dict[str, Any]) -> None:
-    typer.echo(f"{report['dataset']}: {report['n_rows']} rows, {report['n_accepted']} accepted")
+    _echo(f"{report['dataset']}: {report['n_rows']} rows, {report['n_accepted']} accepted")
     for name in ("rejected", "flags", "keys", "options"):
         if report[name]:
             counts = ", ".join(f"{key}: {count}" for key, count in report[name].items())
-            typer.echo(f"  {name}: {counts}")
+            _echo(f"  {name}: {counts}")
     for reason, examples in report["examples"].items():
         for example in examples:
-            typer.echo(f"  {reason}: {example}")
+            _echo(f"  {reason}: {example}")
 
 
 @board_app.command("teaching", epilog="Example: magister board teaching --format csv > board.csv")
@@ -161,29 +181,50 @@ def board_teaching(
     form: FormatOption = Format.text,
 ) -> None:
     """Print the teaching board."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from magister.contracts.schemas import TEACHING_BOARD
     from magister.teaching.board import render_text
 
     if not file.is_file():
         raise UserError(f"{file}: not there yet. Run: snakemake --cores all")
-    board = pq.read_table(file)
+    try:
+        board = pq.read_table(file)
+    except pa.ArrowInvalid as error:
+        raise UserError(f"{file}: damaged, or no parquet file: {error}") from None
+    missing = [name for name in TEACHING_BOARD.schema.names if name not in board.column_names]
+    if missing:
+        raise UserError(f"{file}: not a teaching board: it lacks the column {missing[0]!r}")
     if form is Format.text:
-        import shutil
-
         typer.echo(render_text(board, shutil.get_terminal_size((80, 24)).columns))
     else:
         _print_rows(board.to_pylist(), form)
 
 
-def main() -> NoReturn:
-    """Run the command; a mistake of the user's is one message and an exit code, never a traceback."""
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command; a mistake of the user's is one message and an exit code, never a traceback.
+
+    Args:
+        arguments: those of the process by default.
+    """
     try:
-        app()
+        try:
+            app(arguments)
+        finally:
+            sys.stdout.flush()
     except UserError as error:
-        print(f"magister: {error}", file=sys.stderr)
+        print(_visible(f"magister: {error}"), file=sys.stderr)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of the pipe has gone (`magister ... | head`).
-        sys.stderr.close()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            # The reader of the pipe has gone (`magister ... | head`): what is left goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        if error.filename is None:
+            raise
+        print(_visible(f"magister: {error.filename}: {error.strerror}"), file=sys.stderr)
+        sys.exit(UserError.exit_code)
     sys.exit(0)

@@ -421,15 +421,15 @@ class _UniqueKeys(yaml.SafeLoader):
         return node
 
 
-def load_params(path: Path) -> Params:
-    """Read and check a `params.yaml`.
+def read_yaml(path: Path) -> object:
+    """Read a YAML file.
 
     Raises:
-        UserError: the file cannot be read, is not YAML, names a key twice, or does not validate.
+        UserError: the file cannot be read, is not YAML or names a key twice.
     """
     try:
         # A SafeLoader: it builds plain values only.
-        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)  # noqa: S506
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)  # noqa: S506
     except FileNotFoundError:
         raise UserError(f"{path}: not found. Run from the project's folder, or name the file.") from None
     except OSError as error:
@@ -438,4 +438,12 @@ def load_params(path: Path) -> Params:
         raise UserError(f"{path}: not UTF-8 text: {error}") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not valid YAML: {error}") from None
-    return validate_params(raw, str(path))
+
+
+def load_params(path: Path) -> Params:
+    """Read and check a `params.yaml`.
+
+    Raises:
+        UserError: as `read_yaml`, or the file does not validate.
+    """
+    return validate_params(read_yaml(path), str(path))

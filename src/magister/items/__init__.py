@@ -13,6 +13,7 @@ from magister.items._neighbours import numeric_neighbours
 from magister.items._normalise import normalise_rows
 from magister.items._order import key_balance
 from magister.items._rewrite import Reply, apply_rewrites, review_bodies, rewrite_bodies
+from magister.items._text import fold_option
 from magister.items.sources import BrokenRow, RawRows, load_source
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "band_items",
     "build_items",
     "check_items",
+    "fold_option",
     "format_options",
     "free_answer_requests",
     "harvest_distractors",

@@ -6,9 +6,42 @@ import fcntl
 import os
 import shutil
 from pathlib import Path
+from typing import NamedTuple
+
+from magister.errors import UserError
+
+WRITTEN = (".snakemake", "data", "logs", "results", "store")
+"""Folders of a project that a run writes to."""
 
 
-def join_folder(state: Path) -> int | None:
+def check_folders(root: Path) -> None:
+    """See that a run can write where it has to, before it starts.
+
+    Raises:
+        UserError: a folder is a file or cannot be written to; names it.
+    """
+    for name in WRITTEN:
+        path = root / name
+        if os.path.lexists(path) and not path.is_dir():
+            raise UserError(
+                f"{name}: expected a folder, found a file or a broken link. Move it away, then run again."
+            )
+        target = path if path.is_dir() else root
+        if not os.access(target, os.W_OK | os.X_OK):
+            shown = name if path.is_dir() else "the project's folder"
+            raise UserError(f"{shown}: cannot be written to. Free it for writing, then run again.")
+
+
+class Membership(NamedTuple):
+    """That this process works in a folder."""
+
+    held: int | None
+    """Descriptor of the lock: keep it open. None where there is none to be had."""
+    alone: bool
+    """No other process works there; False too where that cannot be known."""
+
+
+def join_folder(state: Path) -> Membership:
     """Say that this process works in a project, and clear what a killed run left locked.
 
     Snakemake notes in files what a run writes; a kill or a power cut leaves these notes behind, and every later
@@ -20,10 +53,10 @@ def join_folder(state: Path) -> int | None:
         state: Snakemake's folder in the project, `.snakemake`.
 
     Returns:
-        The descriptor that holds the lock: keep it open. None where the file system knows no locks or the folder
-        cannot be written to; then nothing is cleared.
+        The membership. Where the file system knows no locks or the folder cannot be written to, it holds nothing
+        and nothing is cleared.
     """
-    held = None
+    held, alone = None, False
     try:
         state.mkdir(parents=True, exist_ok=True)
         # Not inherited by the jobs: one that outlives a killed run must not keep the folder.
@@ -33,10 +66,11 @@ def join_folder(state: Path) -> int | None:
         except BlockingIOError:
             pass
         else:
+            alone = True
             shutil.rmtree(state / "locks", ignore_errors=True)
         fcntl.flock(held, fcntl.LOCK_SH)
     except OSError:
         if held is not None:
             os.close(held)
-        return None
-    return held
+        return Membership(None, False)
+    return Membership(held, alone)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -185,12 +186,12 @@ def parse_guides(items: pa.Table, asked: pa.Table, responses: Mapping[str, Respo
             parsed |= {"status": failed, "verdict": "none", "verdict_rule": failed, "guidance": ""}
             parsed |= {"leak": "none", "leak_spans": None}
         else:
-            guide = split_guidance(response.text)
-            status = guide.status
+            filtered = response.finish_reason == "content_filter"
+            # Nothing of a reply that the server cut out is passed on.
+            guide = split_guidance("" if filtered else response.text)
+            status = "refusal" if filtered else guide.status
             if response.finish_reason == "length" and status in ("ok", "no_answer"):
                 status = "truncated"
-            if response.finish_reason == "content_filter":
-                status = "refusal"
             parsed |= {
                 "status": status,
                 "verdict": guide.verdict,
@@ -205,19 +206,18 @@ def _tell(texts: list[str]) -> str:
     return f"The right answer is: {'; '.join(texts)}"
 
 
-def _wrong_option(item: Mapping[str, Any], seed: int) -> str:
-    wrong = [
-        text for letter, text in zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", item["options"], strict=False)
-        if letter not in item["key"]
-    ]  # fmt: skip
-    return wrong[int(uniform(item["item_id"], "wrong_oracle", seed) * len(wrong))]
+def _tell_wrong(item: Mapping[str, Any], seed: int) -> str:
+    letters = ascii_uppercase[: len(item["options"])]
+    wrong = option_texts(item["options"], "".join(letter for letter in letters if letter not in item["key"]))
+    # Where every option is right there is no wrong one to tell, and the answer is kept.
+    return _tell([wrong[int(uniform(item["item_id"], "wrong_oracle", seed) * len(wrong))]]) if wrong else ""
 
 
 CONTROLS: dict[str, Callable[[Mapping[str, Any], int], str]] = {
     "sham": lambda item, seed: SHAM,
     "self_revise": lambda item, seed: "",
     "oracle_tell": lambda item, seed: _tell(option_texts(item["options"], item["key"])),
-    "wrong_oracle": lambda item, seed: _tell([_wrong_option(item, seed)]),
+    "wrong_oracle": _tell_wrong,
 }
 """Fixed guidance of the control arms, by arm."""
 
@@ -235,22 +235,16 @@ def control_guides(items: pa.Table, students: list[str], arms: list[str], number
     Returns:
         GUIDES table with teacher = arm, verdict none and no request.
     """
-    rows = [
-        {
-            "arm": arm,
-            "teacher": arm,
-            "student": student,
-            "item_id": item["item_id"],
-            "round": number,
-            "status": "ok",
-            "verdict": "none",
-            "verdict_rule": "control",
-            "guidance": CONTROLS[arm](item, seed),
-            "text": "",
-            **_leak(item, CONTROLS[arm](item, seed)),
-        }
-        for arm in arms
-        for item in items.to_pylist()
-        for student in students
-    ]
+    rows = []
+    for arm in arms:
+        for item in items.to_pylist():
+            guidance = CONTROLS[arm](item, seed)
+            said = {
+                "verdict": "none",
+                "verdict_rule": "control",
+                "guidance": guidance,
+                **_leak(item, guidance),
+            }
+            place = {"arm": arm, "teacher": arm, "item_id": item["item_id"], "round": number}
+            rows += [place | said | {"student": name, "status": "ok", "text": ""} for name in students]
     return pa.Table.from_pylist(rows, schema=GUIDES.schema)
