@@ -46,6 +46,6 @@ onsuccess:
 onerror:
     print(
         "\nThe run stopped. What went wrong stands above and in logs/, a file per step. What is finished is kept:\n"
-        "when the cause is gone, run the same command again. For Snakemake's own report: snakemake --cores all",
+        "when the cause is gone, run the same command again. Snakemake's own report is in .snakemake/log/.",
         file=sys.stderr,
     )

@@ -38,18 +38,26 @@ def rewrite_section(wildcards=None):
     return section(**values)
 
 
-def rewrite_inputs(wildcards):
-    """What `rewrite_items` reads of the rewriter and the reviewer: nothing where the rules write the options."""
-    found = {}
-    if REWRITER is not None:
-        found["rewrites"] = f"data/items/rewrites/{REWRITER}.responses.jsonl"
-        found["rewriter_fingerprint"] = fingerprint_file(REWRITER)
-        found["rewrite_prompt"] = prompt_file("rewrite", PARAMS.items.prompts.rewrite)
-    if REVIEWER is not None:
-        found["reviews"] = f"data/items/reviews/{REVIEWER}.responses.jsonl"
-        found["reviewer_fingerprint"] = fingerprint_file(REVIEWER)
-        found["review_prompt"] = prompt_file("review", PARAMS.items.prompts.review)
-    return found
+def rewriter_inputs(wildcards):
+    """What is read of the rewriter: nothing where the rules write the options."""
+    if REWRITER is None:
+        return {}
+    return {
+        "rewrites": f"data/items/rewrites/{REWRITER}.responses.jsonl",
+        "rewriter_fingerprint": fingerprint_file(REWRITER),
+        "rewrite_prompt": prompt_file("rewrite", PARAMS.items.prompts.rewrite),
+    }
+
+
+def reviewer_inputs(wildcards):
+    """What is read of the reviewer."""
+    if REVIEWER is None:
+        return {}
+    return {
+        "reviews": f"data/items/reviews/{REVIEWER}.responses.jsonl",
+        "reviewer_fingerprint": fingerprint_file(REVIEWER),
+        "review_prompt": prompt_file("review", PARAMS.items.prompts.review),
+    }
 
 
 rule fetch_dataset:
@@ -203,7 +211,7 @@ rule rewrite_requests:
 
 rule review_requests:
     input:
-        unpack(rewrite_inputs),
+        unpack(rewriter_inputs),
         code=code("items.review_requests"),
         built="data/items/built.parquet",
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
@@ -237,7 +245,8 @@ rule review_requests:
 
 rule rewrite_items:
     input:
-        unpack(rewrite_inputs),
+        unpack(rewriter_inputs),
+        unpack(reviewer_inputs),
         code=code("items.rewrite_items"),
         built="data/items/built.parquet",
         rejected="data/items/built_rejected.parquet",
@@ -253,7 +262,7 @@ rule rewrite_items:
     shell:
         step(
             "items.rewrite_items",
-            ["built", "rejected", *rewrite_inputs(None)],
+            ["built", "rejected", *rewriter_inputs(None), *reviewer_inputs(None)],
             ["items_table", "rejected"],
         )
 

@@ -52,7 +52,7 @@ def read_table(path: Path) -> pa.Table:
         raise UserError(f"{path}: cannot be read: {os.strerror(errno.EACCES)}") from None
     except (pa.ArrowInvalid, OSError) as error:
         what = str(error).splitlines()[0] if str(error) else "it cannot be read"
-        raise UserError(f"{path}: damaged, or no parquet file: {what} {_REBUILD}") from None
+        raise UserError(f"{path}: damaged, or no parquet file: {what.rstrip('. ')}. {_REBUILD}") from None
 
 
 _REBUILD = "Delete it and run again: the rule that makes it writes it anew."

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -282,12 +282,12 @@ def test_a_board_fits_the_terminal(run: Run) -> None:
 
 
 @pytest.fixture
-def tables(run: Run) -> Iterator[dict[str, tuple[str, ...]]]:
+def tables(run: Run) -> dict[str, tuple[str, ...]]:
     """Commands that print rows, by name, with their files in place."""
     params(ann=SCRIPTED, tea=SCRIPTED | {"script": "teacher"})
     questions()
     board()
-    yield {"models": ("models", "check"), "items": CHECK, "board": ("board", "teaching")}
+    return {"models": ("models", "check"), "items": CHECK, "board": ("board", "teaching")}
 
 
 @pytest.mark.parametrize(("name", "rows"), [("models", 2), ("items", 1), ("board", 1)])

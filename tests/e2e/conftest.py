@@ -35,7 +35,7 @@ class Project:
 
     def command(self, *arguments: str, cores: int = 2) -> list[str]:
         """The Snakemake command line."""
-        return [sys.executable, "-m", "snakemake", "--cores", str(cores), "--quiet", "rules", *arguments]
+        return [sys.executable, "-m", "snakemake", "--quiet", "rules", "--cores", str(cores), *arguments]
 
     def environment(self) -> dict[str, str]:
         """The process environment, with bytecode written once for all jobs."""

@@ -166,7 +166,7 @@ def test_a_failed_cell_stays_an_error_and_the_metrics_drop_it() -> None:
 
 
 def test_a_revision_without_a_guide_is_refused() -> None:
-    with pytest.raises(ValueError, match="1 revision.s. without a guide"):
+    with pytest.raises(ValueError, match=r"1 revision.s. without a guide"):
         league(
             guides=guides(guide(exchange("sam", "i1", 1))),
             revisions=revisions(

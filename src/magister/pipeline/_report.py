@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import re
 
-# A step that ends with 1 or 2 has printed why; any other end (a signal, no memory) only Snakemake knows of.
-_SAID = re.compile(r"CalledProcessError .*returned non-zero exit status [12]\.\s*\Z", re.DOTALL)
+# A step that ends with 1 or 2 has printed why, one that ends with 130 was interrupted by the user; any other end
+# (a signal, no memory) only Snakemake knows of.
+_SAID = re.compile(r"CalledProcessError .*returned non-zero exit status (?:1|2|130)\.\s*\Z", re.DOTALL)
 _SUMMARY = ("Exiting because a job execution failed", "At least one job did not complete successfully")
 
 
