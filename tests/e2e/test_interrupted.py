@@ -406,10 +406,15 @@ def test_a_folder_that_cannot_be_written_to_is_named(new_project: NewProject, na
     assert f"{name}: cannot be written to" in refused(project)
 
 
-def test_a_store_that_cannot_be_written_to_stops_the_step_and_is_named(new_project: NewProject) -> None:
-    project = new_project(small_params())
-    (project.path / "store").mkdir()
-    (project.path / "store/guesser").write_text("in the way")
-    said = refused(project, "--", "data/teaching/scripted/blind_answers/guesser.responses.jsonl")
+def test_a_store_that_cannot_be_written_to_stops_the_step_and_is_named(killed: Killed) -> None:
+    project, responses = killed.project, "data/teaching/scripted/blind_answers/guesser.responses.jsonl"
+    store, aside = project.path / "store/guesser", project.path / "store/aside"
+    store.rename(aside)
+    store.write_text("in the way")
+    (project.path / responses).unlink()
+    said = refused(project, "--", responses)
+    store.unlink()
+    aside.rename(store)
+    project.build("--", responses)
     assert "store/guesser: answers cannot be stored" in said
     assert "The run stopped." in said
