@@ -10,7 +10,9 @@ CORES ?= all
 
 ## run: the whole pipeline on the embedded default; ends with the boards in results/
 run: $(READY)
-	MAGISTER_PROGRESS=1 $(BIN)/snakemake --cores $(CORES) --quiet rules host
+	@MAGISTER_PROGRESS=1 $(BIN)/snakemake --cores $(CORES) --quiet rules host
+	@$(BIN)/magister board teaching
+	@echo "The boards are in results/ and up to date with params.yaml."
 
 ## test: the whole suite
 test: $(DEV)
