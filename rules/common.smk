@@ -20,6 +20,9 @@ try:
         check_folders(Path("."))
     # Validated as a copy: `config` itself stays what params.yaml says, without defaults.
     PARAMS = validate_params(json.loads(json.dumps(config)))
+    for name, dataset in PARAMS.items.datasets.items():
+        if dataset.kind == "file" and not Path(dataset.path).is_file():
+            raise UserError(f"params.yaml: items.datasets.{name}.path: no file {dataset.path!r}")
 except UserError as error:
     sys.exit(f"{error}")
 

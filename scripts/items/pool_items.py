@@ -1,6 +1,9 @@
 """Read or generate the rows of a data set and let them through the data gate."""
 
+from collections import Counter
+
 from magister.config import Dataset
+from magister.errors import UserError
 from magister.items import load_source, normalise_rows
 from scripts.step import Step, run_step
 
@@ -11,6 +14,13 @@ def run(step: Step) -> None:
     dataset = Dataset.model_validate(step.params["dataset"])
     raw = step.inputs.get("raw")
     pool, rejected = normalise_rows(name, dataset, load_source(name, dataset, raw[0] if raw else None))
+    if not pool.num_rows:
+        reasons = Counter(rejected["reason"].to_pylist())
+        counts = ", ".join(f"{reason}: {reasons[reason]}" for reason in sorted(reasons))
+        raise UserError(
+            f"data set {name!r}: none of its {rejected.num_rows} rows can be used ({counts}). "
+            "`magister items check FILE` shows the rows; correct the file or its column map."
+        )
     step.write("pool", pool, "pool")
     step.write("rejected", rejected, "rejected")
 

@@ -228,6 +228,48 @@ def test_different_values_are_not_equal(gold, pred):
     assert not equal_values(gold, pred)
 
 
+PROSE = [  # (gold, reply, number that the reply commits to)
+    ("72", "Natalia sold 48+24 = 72 clips altogether in April and May.", "72"),
+    ("18", "Janet makes 9 * 2 = $18 every day at the farmer's market.", "18"),
+    ("45", "Total = 45 miles in 3 hours", "45"),
+    ("50", "Answer: 5 * 10 = 50 miles in 3 hours", "50"),
+    ("5", "Total cost = $2 + $3 = $5 for both of the kids on Sunday.", "5"),
+    ("3000", "Profit = 3 thousand dollars in all for the first year", "3 thousand"),
+    ("12", "So the total is 12 (24 / 2).", "12"),
+    ("12", "2 * 6 = 12 (24 / 2).", "12"),
+    ("12", "The answer is 12 (since 24 / 2 = 12).", "12"),
+    ("12", "12. Check: 12*2=24", "12"),
+    ("12", "12\nCheck: 12*2=24", "12"),
+    ("12", "I get 12. To check, 12*2 = 24.", "12"),
+    ("12", "So there are 12 eggs. Verification: 12 + 3 = 15.", "12"),
+]
+
+
+@pytest.mark.parametrize(("gold", "reply", "number"), PROSE)
+def test_a_number_in_prose_is_the_value_without_what_it_counts(gold, reply, number):
+    assert extract_value(reply).answer == number
+    assert equal_values(gold, reply)
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply"),
+    [
+        ("24", "I get 12. To check, 12*2 = 24."),
+        ("24", "12. Check: 12*2=24"),
+        ("10", "5*2 = 10 apples and 3 pears"),
+        ("5", "x = 5 or 6 apples in the basket"),
+        ("5", "The length = 5 feet 3 inches in all the drawings"),
+        ("3", "Meet at t = 3:30 in the afternoon on the second Sunday"),
+        ("3", "It takes = 3-5 days for the whole of the work"),
+        ("3", "y = 3 more than the number of apples in it"),
+        ("12", "I get 12. To check, 12*2 = 24. Wait, that is wrong, 12/2 = 6."),
+        ("2", "x = 2 (3 + 4)"),
+    ],
+)
+def test_a_number_in_prose_is_not_cut_from_a_larger_value(gold, reply):
+    assert not equal_values(gold, reply)
+
+
 @pytest.mark.parametrize(
     ("text", "answer", "rule"),
     [

@@ -124,7 +124,7 @@ def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
     lines = store.path.read_bytes().splitlines(keepends=True)
     store.path.write_bytes(lines[0] + lines[1][:-9] + b"\n" + lines[2])
     with pytest.raises(
-        UserError, match=r"task\.jsonl, line 2: not a row.*Delete this line.*sed -i 2d task\.jsonl"
+        UserError, match=r"task\.jsonl, line 2: not a row.*Delete this line.*sed -i 2d .*task\.jsonl"
     ):
         store.look_up({"a"})
 

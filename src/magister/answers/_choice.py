@@ -37,7 +37,7 @@ class Choice:
 
 
 _RETRACTION = re.compile(
-    r"\b(?:wait|actually|correction|sorry|hmm|no,|on second thought"
+    r"\bno,|\b(?:wait|actually|correction|sorry|hmm|on second thought"
     r"|let me re|i was wrong|revised?)\b|等等|更正|重新|不对",
     re.I,
 )
@@ -121,6 +121,7 @@ def _segment(
         # After an answer slot a bare line only counts as a change of mind that is said to be one.
         final = max(commit.start for commit in slots)
         lines = [line for line in lines if line.start < final or _RETRACTION.search(text, final, line.start)]
+    commits = _behind_labels(text, commits, slots)
     joint = [commit.payload.span for commit in commits if commit.payload.kind == "several"]
     commits = [
         commit
@@ -133,6 +134,42 @@ def _segment(
         commits = value_choices(text, options)
     return (commits[-1] if commits else None), commits, bool(spans)
 
+
+_REMARKS = {"option_correct", "zh_correct", "zh_select"}
+
+
+def _behind_labels(text: str, commits: list[Commit], slots: list[Commit]) -> list[Commit]:
+    """Without remarks on another option that follow a labelled answer and do not take it back.
+
+    A whole sentence that calls another option right leaves open which of the two is meant.
+    """
+    kept: list[Commit] = []
+    for commit in commits:
+        label = max((s for s in slots if s.start < commit.start), key=lambda s: s.start, default=None)
+        if (
+            commit.rule not in _REMARKS
+            or commit.payload.kind != "option"
+            or label is None
+            or label.payload.indices == commit.payload.indices
+            or _RETRACTION.search(text, label.payload.span[1], commit.payload.span[1])
+        ):
+            kept.append(commit)
+        elif label.payload.kind == "option" and _PLAIN.search(
+            text[max(label.payload.span[1], commit.start - 30) : commit.payload.span[1] + 40]
+        ):
+            both = (*label.payload.indices, *commit.payload.indices)
+            kept.append(
+                Commit(commit.rule, Payload("several", both, commit.payload.span, True), commit.start)
+            )
+    return kept
+
+
+_PLAIN = re.compile(
+    r"(?:^|[\n.。!])\s*(?:(?:option|choice|answer) )?\(?[A-Z]\)? is (?:the )?(?:correct|right|best|true)"
+    r"(?: (?:answer|option|choice|one))?(?:[.!\n]|$)"
+    r"|(?:^|[\n.。!])\s*(?:选项|故选|应选|选)?[A-Z](?:是正确的|正确)?(?:[。\n.]|$)",
+    re.I,
+)
 
 _TRUNCATED = {"length", "max_tokens", "model_length"}
 _FAILED = {"error", "abort", "cancelled", "timeout"}

@@ -67,15 +67,18 @@ SELECT = (
     r"|select|selected|selecting|(?:go|going|went|gone) (?:with"
     r"|for)|opt(?:ed)? for"
     r"|vote for|circle|settle (?:on|for)|stick with"
-    r"|sticking with|prefer|conclude|answer with|i(?:'d"
+    r"|sticking with|keep|stay with|stand by|prefer|conclude|answer with|i(?:'d"
     r"| would|'ll| will)? answer"
     r"|leaves(?: us)?(?: only)?(?: with)?|leaving(?: us)?(?: only)?(?: with)?"
-    r"|corresponds to|matches|points to)\s+(?:with\s)?"
+    r"|corresponds to|matches|points to"
+    r"|(?:chang(?:e|ed|ing)|switch(?:ed|ing)?|revis(?:e|ed|ing)|updat(?:e|ed|ing))\s"
+    r"(?:(?:it|my|the|this|that|final|answer|choice|selection|option|from|[A-Z])\s){0,8}to)\s+(?:with\s)?"
     r"(?:answer |the |only )?"
     r"|(?:which|that|this|it|so it|so this|so that|here it)(?:'s"
     r"| is| must be| has to be| should be| would be)\s+"
     r"(?:clearly |therefore |thus |definitely |probably |then |just |simply |answer |the |only )?)"
-    r"(?=(?:(?:option|choice|answer|letter)\s?)*[\"'(\[]*(?:[A-Z](?![\w])|\\boxed|\$))"
+    r"(?=(?:(?:option|choice|answer|letter)\s?)*[\"'(\[]*(?:[A-Z](?![\w])|\\boxed|\$)"
+    r"|(?:option|choice|answer|letter)\s[\"'(\[]*[a-z](?:[)\].,;!\"']|\s*$|\s*\n))"
 )
 IS_OPTION = (
     r"(?<!\w)(?:is|=|equals|matches|to|gives|with|so|thus"
@@ -102,11 +105,12 @@ NOT_BUT = (
     r"|it is |the answer is |answer |is )?(?=(?:option "
     r"|choice )?[\"'(\[]*[A-Z][\"')\]]{0,2}(?:[.!,;。]"
     r"|\s*$|\s*\n))"
+    r"|\bneither\b[^;.\n]{0,60}[;.,]\s?(?:but )?(?:only )?(?=[A-Z]\sis[.!]?\s*(?:$|\n))"
 )
 OPTION_CORRECT = (
     r"(?<![\w.'\"-])(?:(?P<word>option|choice|answer"
     r"|letter|statement|选项)\s?)?[\"'(\[]?(?P<letter>[A-Z])[\"')\]]?"
-    r"(?:[):.]\s?(?P<gap>[^.;!?\n\x00]{0,60}?))?,?\s(?:is"
+    r"(?:[):.](?!\s?(?:hmm|no|wait|actually|sorry)\b)\s?(?P<gap>[^.;!?\n\x00]{0,60}?))?,?\s(?:is"
     r"|must be|should be|would be|has to be|seems|seems to be"
     r"|appears to be|looks)\s"
     r"(?:(?:definitely|clearly|indeed|probably|likely"
@@ -120,7 +124,7 @@ ZH_CORRECT = (
     r"(?:是|才是|就是|为|最|完全|都|才|选项)*(?:唯一|最)?(?:正确|正確|对的|对(?!不|于|应)|正しい|正解|最佳|最合适|最恰当|符合题意|符合|答案|合适)"
 )
 ZH_SELECT = (
-    r"(?:选择?|選(?:択|ぶ|择)?|选定|挑选?)(?!项|項|択肢)(?:项|项为|的是|了)?\s?[::]?\s?[\"'(\[]?(?:选项"
+    r"(?:改为|改成|改选|换成|更正为|我(?:认为|觉得|想|猜)(?:应该|应)?(?:是|为)|选择?|選(?:択|ぶ|择)?|选定|挑选?)(?!项|項|択肢)(?:项|项为|的是|了)?\s?[::]?\s?[\"'(\[]?(?:选项"
     r"|選択肢)?\s?(?=[\"'(\[]?[A-Z](?![A-Za-z]))"
 )
 HEDGE = (
@@ -132,7 +136,8 @@ HEDGE = (
 )
 ZH_HEDGE = (
     r"(?<![A-Za-z])(?P<first>[A-Z])\s?(?:选项|项)?(?P<joint>或者?是?"
-    r"|和|与|以及|、)\s?(?:选项)?(?P<second>[A-Z])(?![A-Za-z])(?=[^。\n]{0,12}(?:都"
+    r"|和|与|以及|、)\s?(?:选项)?(?P<second>[A-Z])(?![A-Za-z])"
+    r"(?!\s?(?:选项|项)?(?:都|均|全)?(?:是)?(?:不|错|非|没))(?=[^。\n]{0,12}(?:都"
     r"|均|可能|之间|对|正确|。|$|\n))"
 )
 

@@ -46,19 +46,57 @@ _DENIED = re.compile(
 _OTHERS = re.compile(
     r"(?:\b(?:previous|earlier|first|initial|original"
     r"|old|former|last|prior|wrong|incorrect|his|her"
-    r"|their|your|student'?s?|teacher'?s?|another|other"
+    r"|their|your|student'?s?|teacher'?s?|second|second-best|next|worst|runner-up|another|other"
     r"|common|tempting|trap)\s+"
     r"(?:\w+\s+)?|\b(?:you|they|he|she|people|students?"
     r"|teacher|tutor|feedback|some(?:one)?|many|others)\s+(?:might "
     r"|may |could |would |have |had |also |first )?"
     r"(?:say|says|said|think|thought|claims?|claimed"
     r"|argued?|answered|chose|choose|pick|picked|suggest(?:s"
-    r"|ed)?|told me)\b[^.\n]{0,24}"
+    r"|ed)?|told me)\b(?:(?!,\s?(?:but|so|yet|however)\b)[^.\n]){0,24}"
     r"|\b(?:one|you|they|someone|might|may|could|would be tempted to"
     r"|tempted to|at first|initially|originally|previously)\s(?:\w+\s)?"
     r"|(?:之前|原来|上一次|开始时?|起初)(?:我)?的?)$",
     re.I,
 )
+
+
+_REPORTED = re.compile(
+    r"(?P<who>[\w'’]+)\s(?:(?:often|also|still|usually|always|may|might|would|will|wrongly|mistakenly)\s){0,2}"
+    r"(?:say|says|said|think|thinks|thought|believes?|believed|claims?|claimed|argues?|insists?|insisted"
+    r"|suggests?|suggested|reckons?|guesse[sd]|choose|chooses|chose|picks?|picked)\b[^.,;:\n]{0,24}$"
+    r"|(?P<zh>(?:有人|有些人|有的人|很多人|许多人|人们|别人|大家|学生|同学|老师|教师|提示|小明|(?<!其)他|她)"
+    r"[^,，。;；\n]{0,12}$|(?:误|易错|错)(?:会|地)?$)",
+    re.I,
+)
+_MANY = re.compile(
+    r"\b(?:many|most|some|few|several|people|students?|others|everyone|he|she|they|you)\s"
+    r"(?:\w+\s){0,2}(?:would|might|may|will|often|usually)?\s?$",
+    re.I,
+)
+_OWN = {"i", "we", "i'd", "i've", "we've", "and", "then", "now", "also", "still", "to", "would", "it", "that"}
+_WITHHELD = re.compile(
+    r"\b(?:everything|everyone|all|any|anything|every \w+)\s(?:\w+\s)?"
+    r"(?:but|except|other than|apart from|besides)\s(?:for\s)?$"
+    r"|\b(?:hardly|scarcely|barely|nobody|no[- ]one|rarely|seldom|few)\b[^.,;\n]*$"
+    r"|\b(?:refuse|decline|hesitate|reluctant|unwilling|afraid|fail|unable|hard|difficult)(?:d|ed)?\b(?:\s\w+)?\sto\s"
+    r"(?:\w+\s)?(?:that\s)?$"
+    r"|(?:很难|难以|难说|不敢|不愿|拒绝|未必|不一定|不见得)[^,，。\n]{0,6}$",
+    re.I,
+)
+_RESTRICTED = re.compile(
+    r"\W{0,3}(?:(?:only\s)?(?:if|unless|provided|assuming|in case)\b|only\s(?:when|where|for|in)\b)"
+    r"|[^.\n]{0,40}\bbut\s(?:it\s|that\s|actually\s)?(?:isn't|is not|is wrong|wrong|not)\b",
+    re.I,
+)
+
+
+def _reported(before: str, rule: str) -> bool:
+    """Whether a statement is somebody else's."""
+    found = _REPORTED.search(before)
+    if found is not None and (found["zh"] or found["who"].lower() not in _OWN):
+        return True
+    return rule == "select" and _MANY.search(before) is not None
 
 
 def _asserted(text: str, match: re.Match[str], rule: str, payload: Payload) -> bool:
@@ -76,6 +114,10 @@ def _asserted(text: str, match: re.Match[str], rule: str, payload: Payload) -> b
         "question_answer",
     }
     if rule not in {"boxed", "xml", "hashes"} and _OTHERS.search(before):
+        return False
+    if not slot and (_reported(before, rule) or _WITHHELD.search(before)):
+        return False
+    if rule == "option_correct" and _RESTRICTED.match(text[match.end() : end]):
         return False
     if slot:
         return not (rule == "boxed" and _DENIED.search(before))
@@ -122,7 +164,9 @@ def _statement(match: re.Match[str], rule: str, options: Options) -> Payload | N
     return Payload("option", indices, span)
 
 
-_LETTER = re.compile(r"(?<![A-Za-z0-9_'-])[A-Z](?![A-Za-z0-9_'])")
+_LETTER = re.compile(
+    r"(?<![A-Za-z0-9_'-])[A-Z](?![A-Za-z0-9_'])|\b(?:option|choice|answer|letter)\s[(\[]?[a-z](?![a-z0-9_'])"
+)
 _FOREIGN_WORDS = (
     "respuesta", "réponse", "reponse", "antwort", "lösung", "resposta", "risposta", "opci", "odpowied",
     "antwoord", "cevap", "jawaban",
@@ -133,7 +177,9 @@ def _windows(text: str, options: Options) -> list[Span]:
     """The surroundings of every capital letter that may be a label; statements are looked for there."""
     spans: list[Span] = []
     for match in _LETTER.finditer(text):
-        if match.group() not in options.letters or is_word(text, match.end(), match.group()):
+        lower = match.group().islower()
+        letter = match.group()[-1].upper()
+        if letter not in options.letters or (not lower and is_word(text, match.end(), letter)):
             continue
         start = max(0, match.start() - 80)
         end = text.find("\n", match.end(), match.end() + 160)
@@ -187,6 +233,9 @@ def statements(text: str, options: Options) -> list[Commit]:
     return found
 
 
+_INSTEAD = re.compile(r"\s[^.;!?\n]{1,40}?,?\sbut(?: rather)?\s")
+
+
 def _resolve(text: str, match: re.Match[str], rule: str, options: Options) -> Payload | None:
     groups = match.groupdict()
     if "letter" in groups or "first" in groups:
@@ -197,7 +246,9 @@ def _resolve(text: str, match: re.Match[str], rule: str, options: Options) -> Pa
         or groups.get("oneg")
         or (groups.get("verb") and _NEGATED_VERB.match(groups["verb"]))
     ):
-        return None
+        instead = _INSTEAD.match(text, match.end()) if rule == "answer_is" else None
+        found = read(text, instead.end(), options) if instead else None
+        return found if found is not None and found.kind == "option" else None
     payload = read(text, match.end(), options, match.start(), letters_only=rule not in EXPLICIT)
     if payload is None:
         return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from ._commit import Commit
-from ._options import LETTERS, Options
+from ._options import LETTERS, Options, past_bullet
 from ._payload import Payload, read
+from ._text import Span
 
 _LINE_HEAD = re.compile(
     r"^(?P<lead>[^\w\n(\[\"'$\\<-]*(?:-\s+)?)"
@@ -15,6 +16,11 @@ _LINE_HEAD = re.compile(
 )
 _WRONG_SIGN = re.compile(r"[✗✘❌]|\[ \]")
 _LABELLED = re.compile(r"(?:^|\n)[\s>*-]{0,6}[(\[]?([A-Z])[)\].:]")
+_VERDICT_LINE = re.compile(
+    r"(?m)^[\s>*-]{0,6}(?:[Oo]ption )?[(\[]?([A-Z])[)\].:]{1,2}[ \t]*"
+    r"((?i:true|false|correct|incorrect|right|wrong|yes|no)|正确|错误|对|错)[ \t.。!]*$"
+)
+_TRUE = re.compile(r"true|correct|right|yes|正确|对", re.I)
 _REASON = re.compile(r"\s*(?:,\s*)?(?:because|since|as\b|due to|因为|由于)", re.I)
 
 
@@ -67,7 +73,22 @@ def line_choices(text: str, options: Options) -> list[Commit]:
             labels = {m.group(1) for m in _LABELLED.finditer(text)}
             if len(labels) <= 1:
                 commits.append(Commit("first_line", payload, payload.span[0]))
-    return _one_run(text, commits)
+    return [*_one_run(text, commits), *_verdict_list(text, options)]
+
+
+def _verdict_list(text: str, options: Options) -> list[Commit]:
+    """'A: False' and 'B: True' on lines of their own: the options called true."""
+    found: dict[str, tuple[bool, Span]] = {}
+    for match in _VERDICT_LINE.finditer(text):
+        if match[1] in options.letters:
+            found[match[1]] = (_TRUE.match(match[2]) is not None, match.span(1))
+    good = [letter for letter, (true, _) in found.items() if true]
+    if len(found) < 2 or len(found) == len(good) or not good:
+        return []
+    indices = tuple(LETTERS.index(letter) for letter in good)
+    span = found[good[0]][1]
+    kind = "several" if len(good) > 1 else "option"
+    return [Commit("marked_option", Payload(kind, indices, span), span[0])]
 
 
 def _opens(text: str, payload: Payload, end: int, head: re.Match[str]) -> bool:
@@ -151,8 +172,11 @@ def value_choices(text: str, options: Options) -> list[Commit]:
         line = text[start:end]
         if end - start > 500:
             continue
-        head = len(line) - len(line.lstrip(" \t-•*>#✅✓→"))
-        payload = None if line.strip().lower() in {"", "not"} else _whole(line[head:], start + head, options)
+        signed = len(line) - len(line.lstrip(" \t•*>#✅✓→"))
+        payload = None
+        if line.strip().lower() not in {"", "not"}:
+            for head in dict.fromkeys((signed, past_bullet(line))):
+                payload = payload or _whole(line[head:], start + head, options)
         if payload:
             return [Commit("value_line", payload, payload.span[0])]
     start, end = lines[-1]

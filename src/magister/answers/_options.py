@@ -23,6 +23,15 @@ _CUT = re.compile(r"[,;(\[]|\s-+\s|\.(?=\s|$)|[!?。！？；，]|\\[\])]|\$\s|\
 _TAIL = re.compile(r"[\s.,;:!?。！？；，\"'})\]$>*_]+$")
 
 
+_BULLETS = re.compile(r"(?:[ \t•*>#|✅✓→]|-(?=[\s*])|-(?![\d.$€£¥\\(]))*")
+
+
+def past_bullet(line: str) -> int:
+    """Where a line's own text begins; a hyphen before a number is its sign unless a space follows."""
+    found = _BULLETS.match(line)
+    return found.end() if found else 0
+
+
 def text_key(text: str) -> str:
     """A text for exact comparison: folded, one space, no outer punctuation, no case."""
     return re.sub(r"\s+", " ", fold(text).text).strip(" .,;:!?。！？\"'").casefold()
@@ -270,7 +279,7 @@ def plain_lists(text: str, options: Options) -> list[Span]:
     lines: list[tuple[int, int, int]] = []
     position = 0
     for line in text.split("\n"):
-        bare = line.strip(" \t-•*.,;|")
+        bare = line[past_bullet(line) :].strip(" \t•*.,;|")
         found = options.match(bare) if bare and len(bare) <= _LONGEST and _plausible(bare, options) else ()
         if len(found) == 1 and found[0] not in [index for index, _, _ in lines]:
             lines.append((found[0], position, position + len(line)))

@@ -70,6 +70,31 @@ _UNKNOWN = re.compile(
 )
 _PLACEHOLDER = re.compile(r"<[^<>\n]{1,30}>|\[[a-z ]{3,30}\]|_{2,}", re.I)
 _SYMBOLIC = re.compile(r"(?:sqrt|pi|sin|cos|tan|log|ln|[a-z](?![a-z])|[^\Wa-z_]|[\W_])+")
+# Words after a number that say what was counted ("72 clips altogether in April and May"), and those that go
+# on with the value itself.
+_GOES_ON = re.compile(
+    r"(?:and|or|to|plus|minus|times|over|by|mod|modulo|remainder|divided|multiplied|squared|cubed|out|of \d|am|pm"
+    r"|if|more than|less than|fewer than|not|ad|bc|bce|ce|th|st|nd|rd)\b|[b-zA-Z](?![A-Za-z])",
+    re.I,
+)
+_OTHER = re.compile(
+    r"(?<!\w)(?:in|per|for|after|every|each|within|during|from|at|on|with|last|first|next|all|both|than)"
+    r"(?: the| all)? [$€£]?\d[\d,.]*",
+    re.I,
+)
+_CHECK = re.compile(
+    r"(?:[.!?。！？]\s|\n)[\s#*(]{0,8}(?:(?:to|let'?s|let me|we can|i can|now|quick|then|double)[\s-]+){0,3}"
+    r"(?:(?:check|verify|verification|checking|verifying|proof)(?:\s(?:it|this|that|the answer|our answer|my answer))?"
+    r"\s?[,:]|(?:检查|验证|验算|检验)[一下]*\s?[,:，：])",
+    re.I,
+)
+_COMMITS = re.compile(
+    r"=|\b(?:get|gets|got|gives?|so|thus|therefore|hence|total|makes?|left|answer|is|are|have|has)\b|是|得|共|为",
+    re.I,
+)
+_TAKEN_BACK = re.compile(
+    r"\b(?:wait|wrong|oops|actually|mistake|error|not|so|therefore|thus)\b|不对|错|所以", re.I
+)
 _LET_US = re.compile(r"(?:let'?s|let me|we|i|to|first|in order|it is|the|this)\b", re.I)
 _WRAP = " \t\"'*_`$"
 
@@ -112,6 +137,43 @@ def _trim(text: str, start: int, end: int) -> Span:
     return start, end
 
 
+def _counted(text: str, start: int, end: int) -> Span:
+    """A span narrowed to the number it opens with, where the rest says what was counted."""
+    start, end = _trim(text, start, end)
+    number = _NUMBER.match(text, start, end)
+    if number is None or not text[number.end() : end].strip():
+        return start, end
+    head = number.group().rstrip()
+    stop = start + len(head)
+    scale = re.compile(r" (?:hundred|thousand|million|billion|trillion|dozen)\b", re.I).match(text, stop, end)
+    stop = scale.end() if scale else stop
+    rest = text[stop:end]
+    aside = re.fullmatch(r"\s\(([^()]*)\)?", rest)
+    if aside:
+        same = canonical_value(aside[1]) == canonical_value(head) or re.search(r"[A-Za-z]{2}", aside[1])
+        return (start, stop) if same else (start, end)
+    if is_number(canonical_value(text[start:end])):
+        return start, end
+    words = re.match(r"(?:,)?\s+(?=[A-Za-z])", rest)
+    if not words or _GOES_ON.match(rest, words.end()) or re.search(r"[=<>^\\±≈≤≥√+*]", rest):
+        return start, end
+    if re.search(r"\d", _OTHER.sub("", re.sub(r"\([^()]*\)?", "", rest))) or re.search(r"\bor\b", rest):
+        return start, end
+    return start, stop
+
+
+def _before_check(text: str) -> str:
+    """The reply up to where it goes on to check what it has already said."""
+    check = _CHECK.search(text)
+    if check is None or _TAKEN_BACK.search(text, check.end()):
+        return text
+    said = text[: check.start() + 1]
+    last = re.split(r"[.!?]\s|[。！？\n]", said.rstrip(" .!?。！？\n"))[-1]
+    if not _NUMBER.search(last):
+        return text
+    return said if _COMMITS.search(last) or is_number(canonical_value(last)) else text
+
+
 def _slot(text: str, start: int) -> Span | None:
     """The value in an answer slot: the rest of the sentence, narrowed to a number where it holds one."""
     boxed = re.compile(r"[\s$*(\\\[]{0,8}\\boxed\s?\{").match(text, start)
@@ -134,17 +196,17 @@ def _slot(text: str, start: int) -> Span | None:
     if _LET_US.match(piece) and not re.search(r"\d", piece) and len(piece.split()) > 6:
         return None
     short = _TRAILING.sub("", piece)
-    for candidate in (piece, short, piece.partition(" (")[0]):
+    for candidate in (piece.partition(" (")[0], piece, short):
         if "=" not in candidate and is_number(canonical_value(candidate)):
             return _trim(text, begin, begin + len(candidate))
     equals = short.rfind("=")
     if equals >= 0 and short[equals + 1 :].strip():
-        return _trim(text, begin + equals + 1, begin + len(short))
+        return _counted(text, begin + equals + 1, begin + len(short))
     numbers = [match.span() for match in _NUMBER.finditer(short)]
     letters = re.sub(r"\\[a-z]+|[^A-Za-z一-鿿]", "", short)
     if len(numbers) == 1 and len(letters) > 2 and not re.search(r"\bor\b|\bnot\b|或|≈|±|\\pm|[\^√]", short):
         return begin + numbers[0][0], begin + numbers[0][1]
-    return _trim(text, begin, begin + len(short))
+    return _counted(text, begin, begin + len(short))
 
 
 def _committed(text: str) -> tuple[str, Span] | None:
@@ -167,6 +229,7 @@ def _committed(text: str) -> tuple[str, Span] | None:
 
 
 def _fallback(text: str) -> tuple[str, Span] | None:
+    text = _before_check(text)
     begin, end = _trim(text, 0, len(text))
     whole = text[begin:end]
     canonical = canonical_value(whole) if len(whole) <= 200 else ""
@@ -178,10 +241,10 @@ def _fallback(text: str) -> tuple[str, Span] | None:
         and (is_number(canonical) or _SYMBOLIC.fullmatch(canonical))
     ):
         return "bare", (begin, end)
-    equation = re.search(r"=\s*((?:[^=\n.!?]|\.(?=\d)){1,60})[\s.!*$)]*$", text[-200:])
+    equation = re.search(r"=\s*((?:[^=\n.!?]|\.(?=\d)){1,120})[\s.!*$)]*$", text[-200:])
     if equation:
         offset = max(0, len(text) - 200)
-        return "last_equation", _trim(text, offset + equation.start(1), offset + equation.end(1))
+        return "last_equation", _counted(text, offset + equation.start(1), offset + equation.end(1))
     last = None
     for match in _NUMBER.finditer(text):
         last = match
@@ -204,6 +267,8 @@ def extract_value(text: str | None, finish_reason: str | None = None) -> Value:
     The last answer slot wins (`\\boxed`, `####`, `<answer>`, "answer:", "the answer is"); without one a reply
     that is nothing but a value, the equation that ends it, or its last number. Text that the model goes on to
     invent after its answer, and reasoning blocks, are not read.
+    Of "= 72 clips altogether in April" the number is the value, as long as no second quantity follows ("5 feet 3
+    inches" stays whole). A closing check ("12. Check: 12*2=24") is not read unless it takes the value back.
 
     Args:
         text: the reply, or None where there is none.

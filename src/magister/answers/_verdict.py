@@ -15,7 +15,10 @@ from ._verdict_rules import (
     BOTH,
     CLAUSE,
     COPULA,
+    DISCOURSE,
     FAULT,
+    GOT_IT,
+    HABIT,
     HYPOTHESIS,
     JOINT,
     LABEL,
@@ -31,8 +34,10 @@ from ._verdict_rules import (
     POS,
     PUT_RIGHT,
     QUESTION,
+    RULING,
     SUBJECT_VERB,
     TICK,
+    WAY,
     YES,
 )
 
@@ -77,9 +82,11 @@ def _polarity(clause: str) -> tuple[Polarity, str, Span]:
         return none
     if NOT_SO.fullmatch(clause):
         return "wrong", "opening", (0, len(clause))
+    if GOT_IT.fullmatch(clause):
+        return "correct", "opening", (0, len(clause))
     negative, positive = NEG.search(clause), POS.search(clause)
     fault = FAULT.search(clause)
-    if HYPOTHESIS.search(clause):
+    if HYPOTHESIS.search(RULING.sub("", clause)):
         return none
     if fault and not (negative and negative.start() < fault.start() and negative.end() <= fault.start()):
         return _of_fault(clause, fault)
@@ -103,11 +110,14 @@ def _polarity(clause: str) -> tuple[Polarity, str, Span]:
         attribute = ATTRIBUTE.match(after)
         if attribute and not _judged(before, after[attribute.end() :]):
             return none
-        if match.group().isascii() and not COPULA.search(before) and not denied and not _ends(after):
+        if attribute and polarity == "correct" and not denied and WAY.match(after):
+            return none
+        said = COPULA.search(before) or RULING.search(before)
+        if match.group().isascii() and not said and not denied and not _ends(after):
             return none
         if (
             match.group().lower() in {"right", "true", "sound", "valid", "perfect", "false"}
-            and not COPULA.search(before)
+            and not said
             and not denied
         ):
             return none
@@ -146,7 +156,7 @@ def _of_fault(clause: str, fault: re.Match[str]) -> tuple[Polarity, str, Span]:
     before = clause[: fault.start()]
     if NEGATION.search(before[-40:]) or re.match(r"-free\b", clause[fault.end() :], re.I):
         return "correct", "fault", fault.span()
-    if ADVICE.search(before) or re.match(r"\s*(?:correct|fix|修正|改正)\b", before):
+    if HABIT.search(clause) or ADVICE.search(before) or re.match(r"\s*(?:correct|fix|修正|改正)\b", before):
         return "none", "no_verdict", (0, 0)
     return "wrong", "fault", fault.span()
 
@@ -173,7 +183,7 @@ def _prose(text: str, start: int, end: int) -> Found | None:
     first = True
     for low, high in _clauses(text, start, end):
         clause = text[low : min(high, low + _LONGEST)]
-        if not clause.strip():
+        if not clause.strip() or DISCOURSE.match(text, low, end):
             continue
         if condition:
             condition = clause.rstrip()[-1:] not in ".!?。！？\n"
@@ -190,7 +200,8 @@ def _prose(text: str, start: int, end: int) -> Found | None:
         found = Found(polarity, kind, (low + word[0], low + word[1]))
         if kind == "part" and polarity == "wrong":
             part_wrong = found
-        rank = RANK[kind] + (kind == "opening" and first)
+        alone = kind == "opening" and first and not re.match(r"\W*nope\b", clause, re.I)
+        rank = RANK[kind] + alone
         if (
             kind == "part"
             and polarity == "correct"
@@ -360,6 +371,8 @@ def parse_verdict(text: str | None) -> Verdict:
         * "Partially correct" is no verdict (`none`); "almost correct" and "not quite right" are `wrong`.
         * Questions, conditions ("if", "would be wrong to", "check whether") and advice ("avoid mistakes",
           "correct the sign") are no verdicts. Praise alone is none either.
+        * "On the right track", "the right approach" and habits ("errors often occur in ...") are none; "Right,
+          let's look ..." only goes on talking. "I would mark this as wrong" is a verdict.
         * "The correct answer is 36" says what is right, not whether the solution is: `none` by itself.
 
     Args:

@@ -6,16 +6,24 @@ import re
 
 from ._text import Rule
 
+# 对 is a verdict only as a word of its own: not "for" (对于), "against" (面对), "compare" (对照) and the like
+_ZH_RIGHT = (
+    r"(?<![面核针绝校相反应比配成一两每几])(?<![对對]不)[对對](?:"
+    r"(?:的|了|极了|劲|头|啊|呀|哦|啦|吧|喔|哒)?(?![一-鿿])(?!\s*[\"“「《]?[A-Za-z0-9$\\])"
+    r"|的(?=答案|结果|做法|方法|思路|步骤|公式|选项|解法)"
+    r"|(?:的|了)?(?=而且|但|并且|因[为此]|所以|可是|不过|然而))"
+)
 POSITIVE = (
     r"correct(?:ly)?|right|accurate|valid|true|sound"
-    r"|perfect|flawless|spot on|正确|對的?|对(?:的|了)?|没错"
+    r"|perfect|flawless|spot on|正确|没错"
+    rf"|{_ZH_RIGHT}"
     r"|無誤|无误|correct[ao]s?|correctes?|richtig|juste|exacte?"
     r"|верно|правильно|верный|正しい|正解|정답|맞"
 )
 NEGATIVE = (
     r"incorrect(?:ly)?|wrong(?:ly)?|mistaken|inaccurate"
     r"|invalid|false|flawed|untrue|erroneous|faulty"
-    r"|错误的?|错(?:了|的)?|錯誤?|有误|有誤|误"
+    r"|错误的?|错(?:了|的)?|錯誤?|有误(?!差)|有誤(?!差)|误(?!差)"
     r"|incorrect[ao]s?|equivocad[oa]|err[oó]ne[oa]|falsch"
     r"|faux|fausse|incorrecte|неверно|неправильно|ошибочно"
     r"|間違[いっ]|不正解|誤り|틀"
@@ -46,7 +54,7 @@ VERDICT_RULES: tuple[Rule, ...] = (
         "'Is it correct? No, ...'",
         r"\b(?:correct|right|wrong|accurate)\s?\?\s*(?P<yes>yes"
         r"|no|yep|nope|not)\b|(?:正确|对)吗\?\s*(?P<zh>不"
-        r"|是|对|否)",
+        r"|是|对(?![一-鿿])|否)",
     ),
     Rule("opening", "a reply or sentence that is the verdict and nothing else: 'Wrong!', 'Correct.'"),
     Rule(
@@ -72,7 +80,7 @@ NEG = re.compile(WORD_EDGE.format(NEGATIVE), re.I)
 _STOP = r".!?。！？;；:\n,，、\x1e✓✔✅✗✘❌"
 CLAUSE = re.compile(rf"[^{_STOP}]+(?:\.(?=\d)[^{_STOP}]+)*[{_STOP}]?|[{_STOP}]")
 NOT_SO = re.compile(
-    r"[\s\W]*(?:not (?:quite|yet|exactly)"
+    r"[\s\W]*(?:nope|not (?:quite|yet|exactly)"
     r"|(?:but |and |however )?(?:the |your )?(?:final "
     r"|latest )?(?:answer|result|solution|conclusion)\s?(?:is not"
     r"|isn't|was not|wasn't))"
@@ -111,6 +119,31 @@ HYPOTHESIS = re.compile(
     r"|(?<!appears )(?<!seems )to be|must be|maybe|perhaps|possibly|needs? to be|has to be|instead of"
     r"|until|once|so that|in order|let's|before)\b|是否"
     r"|如果|假如|若|确保|应该|请|可能|要想|才能",
+    re.I,
+)
+RULING = re.compile(  # "I would mark this as wrong" is a judgement, not a condition
+    r"\b(?:i|we)(?:'d|’d|\s(?:would|should))(?P<not>n't|n’t|\snot)?\s(?:have to |still )?"
+    r"(?:say|mark|call|grade|judge|consider|rate|score|count|deem|label)\b",
+    re.I,
+)
+HABIT = re.compile(
+    r"\b(?:often|usually|commonly|typically|frequently|sometimes|generally|tends? to)\b"
+    r"|往往|通常|常常|经常|容易|一般",
+    re.I,
+)
+GOT_IT = re.compile(
+    r"[\s\W]*(?:(?:yes|yep|yeah|well done|great|exactly|congratulations)\W+)?"
+    r"(?:you(?:['’]ve| have)? (?:really |finally |just )?(?:got|nailed) it|nailed it)\W*",
+    re.I,
+)
+DISCOURSE = re.compile(
+    r"[\s\W]{0,8}(?:all right[,.!]|(?:(?:ok|okay|so|well),? )?right,\s+(?:let|now|so|then|look|try|what|how|where|why"
+    r"|first|next|back|we|on to|moving|go)\b)",
+    re.I,
+)
+WAY = re.compile(  # what can be right while the answer is not
+    r"\s*(?:approach|method|way|formula|sign|order|units?|equation|expression|steps?|side|triangle|angle|hand"
+    r"|now|away|track|direction|path|idea|thinking|place|operation|的?做法|的?方法|的?思路|的?步骤|的?公式)",
     re.I,
 )
 ADVICE = re.compile(
@@ -169,11 +202,13 @@ OPENING = re.compile(
     r"|great|good(?: job)?|well done|that|this|it|you"
     r"|your"
     r"|the|student|latest|final|solution|answer|is|are"
-    r"|s|re|absolutely|completely|totally|exactly|still"
+    r"|s|re|both|absolutely|completely|totally|exactly|still"
     r"|also|all)"
     r"(?![A-Za-z])|是的|回答|答案|解答|完全|[这是的你做很答])[\s'!-]*+)*+"
     r"(?:(?:not|isn't|不是|不)\s*(?:(?:quite|entirely|fully|yet)\s)?)?"
-    rf"(?:{POSITIVE}|{NEGATIVE})(?:\s(?:answer|solution|result|again|now|overall|job))?\W*",
+    rf"(?:{POSITIVE}|{NEGATIVE})(?:\s(?:answer|solution|result|again|now|overall|job))?"
+    r"(?:\sand (?:complete|concise|clear|clean|thorough|rigorous|precise|accurate|incomplete|unclear"
+    r"|well[- ](?:explained|written|justified|reasoned|structured|presented)))?\W*",
     re.I,
 )
 BOTH = re.compile(

@@ -10,7 +10,11 @@ import hashlib
 import re
 import unicodedata
 
+from magister.answers import canonical_value
+
 # Shorter words can differ by case alone and mean different things: genotypes (Bb, BB), units (mW, MW).
+# Written out in full: a superscript, a unit or a percent sign makes a text more than its number.
+_PLAIN_NUMBER = re.compile(r"[-+−]?(?:\d{1,3}(?:,\d{3})+|\d{1,30})(?:\.\d{1,30}|/\d{1,30})?")
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
@@ -28,10 +32,13 @@ def fold_option(text: str) -> str:
     """An option as it is compared with its neighbours.
 
     A closing full stop and, in texts with a word of four letters, the case do not make two options different.
-    Signs are not unified: `10²` and `102` are two options.
+    Plain numbers are compared by value: `5` and `5.0`, `1/2` and `0.5` are one option. Signs are not unified
+    otherwise: `10²` and `102` are two options.
     """
     spaced = " ".join(unicodedata.normalize("NFC", text).split())
     spaced = spaced.rstrip(".。 ") or spaced
+    if _PLAIN_NUMBER.fullmatch(spaced):
+        return canonical_value(spaced)
     return spaced.casefold() if _LONG_WORD.search(spaced) else spaced
 
 

@@ -230,7 +230,7 @@ def scan(path: Path) -> Iterator[tuple[int, int, Row]]:
                 elif offset + len(line) < size:
                     raise UserError(
                         f"{path}, line {number}: not a row of the store. Delete this line (for instance with "
-                        f"`sed -i {number}d {path.name}`) and run again: its request is asked anew."
+                        f"`sed -i {number}d {path}`) and run again: its request is asked anew."
                     )
                 offset += len(line)
     except OSError as error:

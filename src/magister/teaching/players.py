@@ -59,7 +59,10 @@ def _options(messages: list[dict[str, Any]]) -> list[str]:
         options = read_options_block(message["content"])
         if options and message["role"] == "user":
             return options
-    raise UserError("scripted player: no options `A) ...` in the conversation")
+    raise UserError(
+        "scripted player: no options `A) ...` in the conversation. A student cannot teach: for a teacher set "
+        "`script: teacher`."
+    )
 
 
 def _section(text: str, marker: str) -> str | None:
