@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from teaching_tables import (
     answer,
@@ -172,6 +172,7 @@ REPLY = st.lists(
 
 
 @settings(max_examples=60, deadline=None)
+@example(["London A) \n London"])
 @given(st.lists(REPLY, min_size=1, max_size=3))
 def test_no_strict_request_holds_an_option_letter_whatever_students_reply(texts: list[str]) -> None:
     request, _ = ask([Turn(text, "wrong", "Hm.") for text in texts[:-1]] + [Turn(texts[-1])])

@@ -30,6 +30,7 @@ class Scrubbed:
 _REFERENCE = re.compile(
     r"(?:\b(?:answer )?(?:options?|choices?|letters?)|选项|選択肢)\s?[\"'*(\[]{0,3}$", re.I
 )
+_LABEL = re.compile(r"(?<![A-Za-z0-9(\[])[A-Z]\)[ \t]*")
 _JOIN = re.compile(r"[\s,;/|]*(?:,|;|/|\||\bor\b|\band\b|\n|或|和|、)[\s,;/|]*(?:or |and )?", re.I)
 
 
@@ -83,6 +84,11 @@ def _find(text: str, options: Options, thorough: bool) -> list[tuple[int, int, s
         elif text[end : end + 1] == " " and re.match(r" \(?[-\d]", text[end : end + 3]):
             end += 1
         found.append((start, end, "letter"))
+    for label in _LABEL.finditer(text):
+        line = text[text.rfind("\n", 0, label.start()) + 1 : label.start()]
+        # Inside a bracket that is still open it closes a formula: `f(x, A)`.
+        if label[0][0] in options.letters and line.count("(") <= line.count(")"):
+            found.append((*label.span(), "letter"))
     if thorough:
         found += [
             (m.start(), m.end(), "letter")
