@@ -6,12 +6,18 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from magister.config import WheelFile, load_params
 from magister.errors import UserError
 from magister.wheels import fetch_wheel_file
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# The same examples on every run of the continuous integration; new ones at every run elsewhere.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 
 @pytest.fixture(scope="session")

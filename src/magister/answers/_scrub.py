@@ -31,6 +31,9 @@ _REFERENCE = re.compile(
     r"(?:\b(?:answer )?(?:options?|choices?|letters?)|选项|選択肢)\s?[\"'*(\[]{0,3}$", re.I
 )
 _LABEL = re.compile(r"(?<![A-Za-z0-9(\[])[A-Z]\)[ \t]*")
+_SLOT = re.compile(
+    r"(?i:\b(?:answer|option|choice)s?(?: is)?\s?[:：]?)\s*([A-Z])(?=[ \t]*(?:$|[\n.,;:!)\]]))"
+)
 _JOIN = re.compile(r"[\s,;/|]*(?:,|;|/|\||\bor\b|\band\b|\n|或|和|、)[\s,;/|]*(?:or |and )?", re.I)
 
 
@@ -89,6 +92,7 @@ def _find(text: str, options: Options, thorough: bool) -> list[tuple[int, int, s
         # Inside a bracket that is still open it closes a formula: `f(x, A)`.
         if label[0][0] in options.letters and line.count("(") <= line.count(")"):
             found.append((*label.span(), "letter"))
+    found += [(*m.span(1), "letter") for m in _SLOT.finditer(text) if m[1] in options.letters]
     if thorough:
         found += [
             (m.start(), m.end(), "letter")
