@@ -9,7 +9,7 @@ from teaching_tables import asked_last, item, items, prompt, replies, reply, sai
 
 from magister.contracts.schemas import ANSWERS
 from magister.llm import Request
-from magister.teaching.answers import answer_requests, parse_answers, read_choice, reply_status, visible_text
+from magister.teaching.answers import answer_requests, parse_answers, read_choice, visible_text
 
 
 def ask(table: Any, answer_as: str = "text") -> list[Request]:
@@ -107,8 +107,8 @@ def test_an_item_that_is_not_asked_for_is_noticed() -> None:
 
 
 def test_only_a_reply_is_read() -> None:
-    assert reply_status(reply("k", "text")) is None
-    assert reply_status(reply("k", error="timeout")) == "error"
+    assert reply("k", "text").failed_status is None
+    assert reply("k", error="timeout").failed_status == "error"
     assert read_choice(reply("k", error="timeout"), item())["text"] == ""
 
 

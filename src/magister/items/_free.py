@@ -69,9 +69,9 @@ def parse_free_answers(
             "prompt_tokens": response.prompt_tokens,
             "completion_tokens": response.completion_tokens,
         }
-        if response.error is not None:
-            status = "context_exceeded" if response.error == "context_length" else "error"
-            rows.append(row | {"status": status, "rule": status})
+        failed = response.failed_status
+        if failed is not None:
+            rows.append(row | {"status": failed, "rule": failed})
             continue
         value = extract_value(response.text, response.finish_reason)
         start, end = value.span or (None, None)

@@ -32,6 +32,17 @@ class Response:
     error: str | None
     """Error code when there is no answer: never to be scored as a wrong one."""
 
+    @property
+    def failed_status(self) -> str | None:
+        """The status that a failed call gives its row; None when there is a reply to read.
+
+        A prompt longer than the model's window is the model's limit and has a status of its own; all other
+        errors are infrastructure and never answers.
+        """
+        if self.error is None:
+            return None
+        return "context_exceeded" if self.error == "context_length" else "error"
+
 
 def read_responses(path: Path) -> list[Response]:
     """Read a response file.

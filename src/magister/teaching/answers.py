@@ -45,17 +45,6 @@ def answer_requests(
     ]
 
 
-def reply_status(response: Response) -> str | None:
-    """The status that a failed call gives its row; None when there is a reply to read.
-
-    A prompt longer than the model's window is the model's limit and has a status of its own; all other errors
-    are infrastructure and never answers.
-    """
-    if response.error is None:
-        return None
-    return "context_exceeded" if response.error == "context_length" else "error"
-
-
 def read_choice(response: Response, item: Mapping[str, Any]) -> dict[str, Any]:
     """Read one reply: status, answer, rule, span, correctness and the reply itself.
 
@@ -72,7 +61,7 @@ def read_choice(response: Response, item: Mapping[str, Any]) -> dict[str, Any]:
         "span_start": None,
         "span_end": None,
     }
-    failed = reply_status(response)
+    failed = response.failed_status
     if failed is not None:
         return row | {"status": failed, "rule": failed, "correct": None if failed == "error" else False}
     if response.finish_reason == "content_filter":

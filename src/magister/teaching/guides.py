@@ -14,7 +14,7 @@ from magister.answers import find_leak, scrub_options, split_guidance
 from magister.contracts.schemas import ASKED, GUIDES
 from magister.llm import Request, Response, Speaker, uniform
 from magister.prompts import Prompt
-from magister.teaching.answers import reply_status, visible_text
+from magister.teaching.answers import visible_text
 from magister.teaching.options import option_texts, options_block
 
 Blindness = Literal["strict", "paper", "off"]
@@ -181,7 +181,7 @@ def parse_guides(items: pa.Table, asked: pa.Table, responses: Mapping[str, Respo
             "prompt_tokens": response.prompt_tokens,
             "completion_tokens": response.completion_tokens,
         }
-        failed = reply_status(response)
+        failed = response.failed_status
         if failed is not None:
             parsed |= {"status": failed, "verdict": "none", "verdict_rule": failed, "guidance": ""}
             parsed |= {"leak": "none", "leak_spans": None}
