@@ -1,11 +1,13 @@
 """Magister: from raw questions to boards. `snakemake --cores all` rebuilds whatever is out of date."""
 
+import atexit
 import os
 import sys
 from pathlib import Path
 
 from magister.config import read_yaml
 from magister.errors import UserError
+from magister.pipeline import Bridge, DvcProject, describe, proof_of, say
 from snakemake.utils import min_version
 
 min_version("9.27")
@@ -31,11 +33,36 @@ include: "rules/boards.smk"
 rule all:
     default_target: True
     input:
-        "results/teaching.parquet",
-        "results/teaching.csv",
-        "results/teaching.md",
+        # Every module's target, so that a full run makes what the modules' stages make, no more and no less.
+        rules.llm.input,
+        rules.items.input,
+        rules.teaching.input,
+        rules.boards.input,
     message:
         "Everything is up to date"
+
+
+if workflow.exec_mode == ExecMode.DEFAULT:
+    BRIDGE = Bridge(DvcProject(Path(".")), config, FOLDER)
+    try:
+        say(describe(BRIDGE.adopt({rule.name: rule.shellcmd or "" for rule in workflow.rules})))
+    except UserError as error:
+        sys.exit(f"{error}")
+
+    def settle():
+        """Prune and certify. At the end of the process: Snakemake calls no hook where there was nothing to do."""
+        proof = proof_of(workflow, "all")
+        if proof is not None:
+            say("\n".join(BRIDGE.settle(proof.outputs, full=proof.full)))
+
+    atexit.register(settle)
+
+
+onstart:
+    try:
+        BRIDGE.guard(touching=workflow.touch)
+    except UserError as error:
+        sys.exit(f"{error}")
 
 
 onsuccess:

@@ -19,7 +19,7 @@ rule teaching_board:
     message:
         "Writing the teaching board"
     shell:
-        step("boards.teaching_board", ["metrics"], ["parquet", "csv", "md"])
+        step("boards.teaching_board", ["gates", "metrics"], ["parquet", "csv", "md"])
 
 
 rule boards:

@@ -1,5 +1,6 @@
 """Helpers that the rules share: paths, slices of the parameters, the code a step depends on."""
 
+import hashlib
 import json
 import os
 import sys
@@ -41,7 +42,11 @@ DATASETS = PARAMS.items.datasets
 
 # Scripts run with the interpreter that runs Snakemake, whether or not its environment is activated. They may
 # write bytecode: without it every job would compile its imports again.
-shell.prefix(f"unset PYTHONDONTWRITEBYTECODE; export PATH={Path(sys.executable).parent}:$PATH; ")
+# And with the source beside them, which is the one that is hashed, whichever folder the package was installed from.
+shell.prefix(
+    f"unset PYTHONDONTWRITEBYTECODE; export PATH={Path(sys.executable).parent}:$PATH; "
+    'export PYTHONPATH="$PWD/src${{PYTHONPATH:+:$PYTHONPATH}}"; '
+)
 
 
 wildcard_constraints:
@@ -76,13 +81,16 @@ def step(module, reads, writes, wildcards=()):
     values = ", ".join(f'"{name}": "{{wildcards.{name}}}"' for name in wildcards)
     lines = [
         f"python -m scripts.{module}",
+        "--code {input.code:q}",
         "--params {params.section:q}",
         f"--wildcards '{{{{{values}}}}}'",
         "--log {log:q}",
     ]
     lines += [f"--in {name} {{input.{name}:q}}" for name in reads]
     lines += [f"--out {name} {{output.{name}:q}}" for name in writes]
-    return " \\\n    ".join(lines)
+    command = " \\\n    ".join(lines)
+    # Recorded in the lineage: tells a file made by another form of the command.
+    return f"{command} \\\n    --command {hashlib.md5(command.encode(), usedforsecurity=False).hexdigest()}"
 
 
 def model_params(name):

@@ -25,7 +25,7 @@ def free_answer_section(wildcards):
 def ladder_section(wildcards):
     return section(
         model=model_params(wildcards.model),
-        answer_as=PARAMS.teaching.answer_as,
+        answer_as=PARAMS.items.answer_as,
         max_tokens=PARAMS.items.max_tokens,
     )
 
@@ -272,7 +272,7 @@ rule ladder_answer_requests:
         code=code("items.ladder_answer_requests"),
         items_table="data/items/items.parquet",
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
-        prompt=prompt_file("answer", PARAMS.teaching.prompts.answer),
+        prompt=prompt_file("answer", PARAMS.items.prompts.answer),
     output:
         requests="data/items/ladder_answers/{model}.requests.jsonl",
         lineage="data/items/ladder_answers/{model}.requests.jsonl.lineage.json",
@@ -296,7 +296,7 @@ rule ladder_answers:
         code=code("items.ladder_answers"),
         items_table="data/items/items.parquet",
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
-        prompt=prompt_file("answer", PARAMS.teaching.prompts.answer),
+        prompt=prompt_file("answer", PARAMS.items.prompts.answer),
         responses="data/items/ladder_answers/{model}.responses.jsonl",
     output:
         answers="data/items/ladder_answers/{model}.parquet",

@@ -110,7 +110,7 @@ rule blind_answer_requests:
     shell:
         step(
             "teaching.blind_answer_requests",
-            ["items_table", "fingerprint", "prompt"],
+            ["gate", "items_table", "fingerprint", "prompt"],
             ["requests"],
             ["league", "model"],
         )
@@ -159,7 +159,7 @@ rule zero_shot_requests:
     shell:
         step(
             "teaching.zero_shot_requests",
-            ["items_table", "fingerprint", "prompt"],
+            ["gate", "items_table", "fingerprint", "prompt"],
             ["requests"],
             ["league", "model"],
         )
@@ -254,7 +254,7 @@ rule control_guides:
             datasets=league_of(wildcards).datasets,
             students=league_of(wildcards).students,
             arms=league_of(wildcards).arms,
-            seed=PARAMS.items.seed,
+            seed=PARAMS.teaching.seed,
         ),
     message:
         "Round {wildcards.round}: writing the guidance of the control arms ({wildcards.league})"

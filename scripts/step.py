@@ -24,6 +24,7 @@ from magister.errors import UserError
 from magister.provenance import (
     Lineage,
     code_files,
+    code_md5s,
     make_lineage,
     write_json,
     write_sidecar,
@@ -73,6 +74,8 @@ class Step:
         outputs: path by output name.
         params: slice of the parameters.
         wildcards: values of the rule's wildcards.
+        code: md5 of each source file, taken when the step began: one edited while it runs is not what ran.
+        command: md5 of the rule's shell command.
         models: fingerprints of the models that spoke, filled in by the script.
     """
 
@@ -82,6 +85,8 @@ class Step:
     outputs: dict[str, Path]
     params: dict[str, Any]
     wildcards: dict[str, str]
+    code: dict[str, str]
+    command: str = ""
     models: dict[str, Any] = field(default_factory=dict)
 
     def path(self, name: str) -> Path:
@@ -117,7 +122,8 @@ class Step:
             wildcards=self.wildcards,
             inputs=[path for paths in self.inputs.values() for path in paths],
             params=self.params,
-            code=code_files(self.module),
+            code=self.code,
+            command=self.command,
             models=self.models,
         )
 
@@ -155,6 +161,10 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--params", type=_object, default={}, help="slice of the parameters, JSON")
     parser.add_argument("--wildcards", type=_object, default={}, help="wildcard values, JSON")
+    parser.add_argument(
+        "--code", nargs="+", help="source files that the script runs; found by itself without"
+    )
+    parser.add_argument("--command", default="", help="md5 of the rule's shell command")
     parser.add_argument("--log", type=Path, help="file that messages are written to as well")
     parser.add_argument("--in", dest="inputs", nargs="+", action="append", default=[], metavar="NAME PATH")
     parser.add_argument(
@@ -208,6 +218,8 @@ def run_step(module: str, run: Callable[[Step], None], argv: list[str] | None = 
         outputs={name: Path(path) for name, path in arguments.outputs},
         params=arguments.params,
         wildcards=arguments.wildcards,
+        code=code_md5s(tuple(arguments.code or code_files(module))),
+        command=arguments.command,
     )
     title = " ".join([rule, *map(str, arguments.wildcards.values())])
     if os.environ.get("MAGISTER_PROGRESS") == "1":

@@ -174,12 +174,16 @@ class Dataset(Section):
         return self
 
 
+AnswerAs = Literal["text", "letter"]
+
+
 class ItemPrompts(Section):
     """Versions of the prompts that make items."""
 
     free: str = Field("v1", description="Open questions to distractor models: `prompts/free/`.")
     rewrite: str = Field("v1", description="Options to the rewriter: `prompts/rewrite/`.")
     review: str = Field("v1", description="Checklist for the reviewer: `prompts/review/`.")
+    answer: str = Field("v1", description="Items with options to the ladder: `prompts/answer/`.")
 
 
 class TeachingPrompts(Section):
@@ -228,6 +232,9 @@ class Items(Section):
     )
     seed: int = Field(0, description="Seed of option order and of ties.")
     prompts: ItemPrompts = Field(default_factory=ItemPrompts, description="Prompt versions.")
+    answer_as: AnswerAs = Field(
+        "text", description="How ladder models are asked to name an option, as `teaching.answer_as`."
+    )
     max_tokens: int = Field(64, ge=1, description="Reply limit of free-form and ladder answers.")
 
     @model_validator(mode="after")
@@ -261,13 +268,14 @@ class Teaching(Section):
 
     leagues: dict[Name, League] = Field(min_length=1, description="Leagues by name.")
     prompts: TeachingPrompts = Field(default_factory=TeachingPrompts, description="Prompt versions.")
-    answer_as: Literal["text", "letter"] = Field(
+    answer_as: AnswerAs = Field(
         "text", description="How models are asked to name an option: by its text or by its letter and text."
     )
     max_tokens: ReplyLimits = Field(default_factory=ReplyLimits, description="Reply limits.")
     policy: Literal["wrong", "drop"] = Field(
         "wrong", description="Replies without an answer count as wrong, or drop out of the denominator."
     )
+    seed: int = Field(0, description="Seed of what the control arms draw.")
 
 
 class Statistics(Section):

@@ -27,7 +27,7 @@ def _project(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def written(folder: Path, tables: dict[str, list[pa.Table]]) -> list[str]:
     """Write tables as the pipeline does; return the `--in` arguments."""
-    lineage = make_lineage("test", wildcards={}, inputs=[], params={}, code=())
+    lineage = make_lineage("test", wildcards={}, inputs=[], params={}, code={})
     arguments = []
     for name, parts in tables.items():
         paths = [folder / f"{name}{n}.parquet" for n in range(len(parts))]
@@ -144,7 +144,7 @@ def test_a_full_disk_is_the_users_to_mend(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Path, "write_text", full)
     step = Step(
-        "validate_items", "scripts.gates.validate_items", {}, {"gate": tmp_path / "gate.json"}, {}, {}
+        "validate_items", "scripts.gates.validate_items", {}, {"gate": tmp_path / "gate.json"}, {}, {}, {}
     )
     with pytest.raises(UserError, match="No space left on device"):
         conclude(step, {"module": "items", "success": False, "expectations": []})

@@ -44,7 +44,7 @@ COLUMNS: dict[str, list[Any]] = {
 
 
 def lineage(**changes: Any) -> Lineage:
-    given: dict[str, Any] = {"wildcards": {"league": "main"}, "inputs": [], "params": {"n": 1}, "code": ()}
+    given: dict[str, Any] = {"wildcards": {"league": "main"}, "inputs": [], "params": {"n": 1}, "code": {}}
     return make_lineage("rule", **(given | changes))
 
 

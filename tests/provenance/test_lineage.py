@@ -17,6 +17,7 @@ from magister import __version__
 from magister.errors import UserError
 from magister.provenance import (
     code_files,
+    code_md5s,
     file_md5,
     file_sha256,
     make_lineage,
@@ -147,7 +148,7 @@ def test_the_record_says_what_went_in_by_content(project: Path) -> None:
         wildcards={"league": "main"},
         inputs=[Path("data/b.csv"), project.resolve() / "data" / "a.csv"],
         params={"n": 1},
-        code=code_files("scripts.work.alone", project),
+        code=code_md5s(code_files("scripts.work.alone", project), project),
         models={"tom": {"weights": "x"}},
         root=project,
     )
@@ -161,13 +162,13 @@ def test_the_record_says_what_went_in_by_content(project: Path) -> None:
     assert str(project) not in record.to_json()
     assert json.loads(record.to_json()) == asdict(record)
     assert set(asdict(record)) == {
-        "rule", "wildcards", "inputs", "params", "params_sha256", "code", "version", "models",
+        "rule", "wildcards", "inputs", "params", "params_sha256", "code", "version", "command", "models",
     }  # fmt: skip
 
 
 def test_the_record_is_the_same_wherever_the_project_lies(project: Path, tmp_path: Path) -> None:
     def record(root: Path) -> str:
-        code = code_files("scripts.work.go", root)
+        code = code_md5s(code_files("scripts.work.go", root), root)
         return make_lineage(
             "go", wildcards={}, inputs=[Path("scripts/step.py")], params={}, code=code, root=root
         ).to_json()
@@ -199,7 +200,7 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path, name: st
 
 
 def test_a_sidecar_without_its_file_is_no_record_of_anything(tmp_path: Path) -> None:
-    record = make_lineage("r", wildcards={}, inputs=[], params={}, code=())
+    record = make_lineage("r", wildcards={}, inputs=[], params={}, code={})
     write_json(tmp_path / "a.json", {}, record)
     (tmp_path / "a.json").unlink()
     with pytest.raises(UserError, match="no such file"):

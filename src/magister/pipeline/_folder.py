@@ -40,6 +40,18 @@ class Membership(NamedTuple):
     alone: bool
     """No other process works there; False too where that cannot be known."""
 
+    def still_alone(self) -> bool:
+        """Whether no other process works there now."""
+        if self.held is None:
+            return False
+        try:
+            fcntl.flock(self.held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        finally:
+            fcntl.flock(self.held, fcntl.LOCK_SH)
+        return True
+
 
 def join_folder(state: Path) -> Membership:
     """Say that this process works in a project, and clear what a killed run left locked.

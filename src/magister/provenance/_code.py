@@ -21,7 +21,8 @@ def _module_file(name: str, root: Path) -> Path | None:
     return None
 
 
-def _imports(path: Path, module: str, is_package: bool) -> set[str]:
+@cache
+def _imports(path: Path, module: str, is_package: bool) -> frozenset[str]:
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -35,7 +36,7 @@ def _imports(path: Path, module: str, is_package: bool) -> set[str]:
             names.add(base)
             names.update(f"{base}.{alias.name}" for alias in node.names)
     # Importing a.b.c runs a/__init__ and a.b/__init__ too.
-    return {name.rsplit(".", n)[0] for name in names for n in range(name.count(".") + 1)}
+    return frozenset(name.rsplit(".", n)[0] for name in names for n in range(name.count(".") + 1))
 
 
 @cache

@@ -31,7 +31,8 @@ class Lineage:
         inputs: path -> md5, paths relative to the project (a file outside it: as the user names it).
         params: the slice of the parameters that the rule used.
         params_sha256: hash of that slice.
-        code: path -> md5 of the script and the modules it imports.
+        code: path -> md5 of the script and the modules it imports, as they were when it started.
+        command: md5 of the rule's shell command before its placeholders are filled in; empty without a rule.
         version: version of the package.
         models: fingerprints of the models that spoke, by name.
     """
@@ -43,6 +44,7 @@ class Lineage:
     params_sha256: str
     code: dict[str, str]
     version: str
+    command: str = ""
     models: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
@@ -57,13 +59,19 @@ def _within(path: Path, root: Path) -> str:
     return path.as_posix()
 
 
+def code_md5s(files: tuple[str, ...], root: Path = Path(".")) -> dict[str, str]:
+    """Path -> md5 of source files, from `code_files`."""
+    return {path: file_md5(root / path) for path in files}
+
+
 def make_lineage(
     rule: str,
     *,
     wildcards: dict[str, str],
     inputs: list[Path],
     params: dict[str, Any],
-    code: tuple[str, ...],
+    code: dict[str, str],
+    command: str = "",
     models: dict[str, Any] | None = None,
     root: Path = Path("."),
 ) -> Lineage:
@@ -74,7 +82,8 @@ def make_lineage(
         wildcards: wildcard values.
         inputs: files read, absolute or relative to `root`.
         params: parameter slice (a JSON value).
-        code: source files, from `code_files`.
+        code: path -> md5 of the source files, from `code_md5s`.
+        command: md5 of the rule's shell command.
         models: fingerprints by model name.
         root: the project's folder.
     """
@@ -86,8 +95,9 @@ def make_lineage(
         inputs={_within(path, root): file_md5(root / path) for path in sorted(inputs)},
         params=params,
         params_sha256=value_sha256(params),
-        code={path: file_md5(root / path) for path in code},
+        code=dict(code),
         version=__version__,
+        command=command,
         models=models or {},
     )
 

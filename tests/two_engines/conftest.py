@@ -1,0 +1,250 @@
+"""Small scripted projects that git, Snakemake and DVC work in, each test on a copy of one that is built and certified."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+TRACKED = (
+    "Snakefile",
+    "rules",
+    "scripts",
+    "src",
+    "prompts",
+    "profiles",
+    "dvc.yaml",
+    ".dvcignore",
+    ".gitignore",
+)
+OUTS = ("data/models", "data/items", "data/teaching", "results")
+
+Params = dict[str, Any]
+
+
+def tiny_params() -> Params:
+    """Two teachers, one student, six sums, one round: about 35 jobs."""
+
+    def player(script: str, **args: Any) -> Params:
+        return {"engine": "scripted", "script": script, "script_args": args}
+
+    return {
+        "models": {
+            "pupil": player("student", accuracy=0.4, mode="obedient"),
+            "judge": player("teacher", accuracy=0.7, mode="verdict", q=0.8),
+            "teller": player("teacher", accuracy=0.9, mode="teller"),
+        },
+        "items": {
+            "datasets": {
+                "sums": {
+                    "kind": "generated",
+                    "generator": "sums",
+                    "generator_args": {"options": 4},
+                    "domain": "mathematics",
+                    "n": 6,
+                    "seed": 3,
+                }
+            }
+        },
+        "teaching": {
+            "leagues": {
+                "tiny": {
+                    "students": ["pupil"],
+                    "teachers": ["judge", "teller"],
+                    "datasets": ["sums"],
+                    "rounds": 1,
+                    "arms": [],
+                }
+            }
+        },
+        "statistics": {"resamples": 200},
+        "llm": {"replay": False},
+    }
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished command."""
+
+    code: int
+    text: str
+    ran: frozenset[str] = field(default_factory=frozenset)
+    """Jobs that ran, as their log files: rule, then wildcards."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder under git, Snakemake and DVC."""
+
+    path: Path
+
+    def environment(self) -> dict[str, str]:
+        """The process environment: the project's own source, a git identity, bytecode written once."""
+        env = {
+            k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE" and not k.startswith("DVC_")
+        }
+        for role in ("AUTHOR", "COMMITTER"):
+            env |= {f"GIT_{role}_NAME": "Tess Ter", f"GIT_{role}_EMAIL": "tess@example.org"}
+        return env | {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}",
+            "PYTHONPATH": str(self.path / "src"),
+        }
+
+    def start(self, *command: str) -> subprocess.Popen[str]:
+        """Start a command in a process group of its own."""
+        return subprocess.Popen(
+            command,
+            cwd=self.path,
+            env=self.environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+
+    def try_run(self, *command: str, **more: Any) -> Done:
+        """Run a command to its end."""
+        before = self.logs()
+        done = subprocess.run(
+            command,
+            cwd=self.path,
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            **more,
+        )
+        ran = frozenset(name for name, time in self.logs().items() if before.get(name) != time)
+        return Done(done.returncode, done.stdout, ran)
+
+    def run(self, *command: str, **more: Any) -> Done:
+        """Run a command and expect success."""
+        done = self.try_run(*command, **more)
+        assert done.code == 0, done.text
+        return done
+
+    def snakemake(self, *arguments: str, cores: int = 2) -> Done:
+        """A full run, or what the arguments say."""
+        return self.run("snakemake", "--cores", str(cores), *arguments)
+
+    def dvc(self, *arguments: str) -> Done:
+        """A DVC command."""
+        return self.run("dvc", *arguments)
+
+    def commit(self, message: str = "a change") -> None:
+        """Commit everything that git does not ignore."""
+        self.run("git", "add", "--all")
+        self.run("git", "commit", "--quiet", "--allow-empty", "--message", message)
+
+    def logs(self) -> dict[str, int]:
+        """Time of each job's log."""
+        folder = self.path / "logs"
+        return {
+            path.relative_to(folder).with_suffix("").as_posix(): path.stat().st_mtime_ns
+            for path in folder.rglob("*.log")
+        }
+
+    def params(self) -> Params:
+        """Read `params.yaml`."""
+        loaded: Params = yaml.safe_load((self.path / "params.yaml").read_text(encoding="utf-8"))
+        return loaded
+
+    def edit(self, place: str, value: Any) -> None:
+        """Set one parameter, named with dots; None removes it."""
+        params = self.params()
+        section = params
+        *path, last = place.split(".")
+        for key in path:
+            section = section[key]
+        if value is None:
+            del section[last]
+        else:
+            section[last] = value
+        self.write_params(params)
+
+    def write_params(self, params: Params) -> None:
+        """Replace `params.yaml`."""
+        text = yaml.safe_dump(params, sort_keys=False)
+        (self.path / "params.yaml").write_text(text, encoding="utf-8")
+
+    def md5s(self) -> dict[str, str]:
+        """md5 of every file that stages make."""
+        return {
+            path.relative_to(self.path).as_posix(): hashlib.md5(path.read_bytes()).hexdigest()
+            for out in OUTS
+            for path in sorted((self.path / out).rglob("*"))
+            if path.is_file()
+        }
+
+    def is_quiet(self) -> None:
+        """Expect that neither engine sees anything to do."""
+        assert "Nothing to be done" in (text := self.snakemake("--dry-run").text), text
+        assert (text := self.dvc("status").text).strip() == "Data and pipelines are up to date.", text
+
+    def copy(self, to: Path) -> Project:
+        """The same folder elsewhere, times of files included."""
+        shutil.copytree(self.path, to, symlinks=True)
+        return Project(to)
+
+    def clone(self, to: Path) -> Project:
+        """What git knows of it, elsewhere."""
+        self.run("git", "clone", "--quiet", str(self.path), str(to))
+        return Project(to)
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project that has been built, certified, committed and pushed. Not to be changed: take a copy."""
+    folder = tmp_path_factory.mktemp("built") / "project"
+    folder.mkdir()
+    for name in TRACKED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        else:
+            shutil.copyfile(source, folder / name)
+    (folder / ".dvc").mkdir()
+    shutil.copyfile(ROOT / ".dvc" / "config", folder / ".dvc" / "config")
+    shutil.copyfile(ROOT / ".dvc" / ".gitignore", folder / ".dvc" / ".gitignore")
+    project = Project(folder)
+    project.write_params(tiny_params())
+    project.run("git", "init", "--quiet", "--initial-branch", "main")
+    project.dvc("remote", "add", "--default", "folder", str(folder.parent / "remote"))
+    project.commit("the project")
+    project.snakemake()
+    project.commit("the first run")
+    project.dvc("push")
+    return project
+
+
+@pytest.fixture
+def project(built: Project, tmp_path: Path) -> Project:
+    """A copy of the built project."""
+    return built.copy(tmp_path / "project")
+
+
+@pytest.fixture
+def cloned(built: Project, tmp_path: Path) -> Project:
+    """A clone of the built project, with the files that DVC holds pulled."""
+    clone = built.clone(tmp_path / "clone")
+    clone.dvc("pull")
+    return clone
+
+
+@pytest.fixture(params=["snakemake", "dvc"])
+def rebuild(request: pytest.FixtureRequest) -> Callable[[Project], Done]:
+    """Bring a project up to date, once with each engine."""
+    if request.param == "snakemake":
+        return lambda project: project.snakemake()
+    return lambda project: project.dvc("repro")

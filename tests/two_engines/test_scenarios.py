@@ -1,0 +1,193 @@
+"""What people do with the two engines, each of which must leave both in agreement."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.two_engines.conftest import Done, Project, tiny_params
+
+Rebuild = Callable[[Project], Done]
+RATING = {"teaching_metrics/tiny", "validate_teaching/tiny", "teaching_board"}
+
+
+def rewrite(project: Project, name: str) -> None:
+    """Change one value of a parquet file by hand, keeping its schema and its lineage."""
+    path = project.path / name
+    table = pq.read_table(path)
+    texts = table["question"].to_pylist()
+    column = table.schema.get_field_index("question")
+    changed = table.set_column(column, table.schema.field(column), [["What is 1 + 1?", *texts[1:]]])
+    pq.write_table(changed, path)
+
+
+def test_after_a_full_run_both_engines_are_quiet(project: Project) -> None:
+    project.is_quiet()
+    done = project.dvc("repro")
+    assert not done.ran
+    project.is_quiet()
+
+
+def test_an_edit_of_a_parameter_reruns_what_depends_on_it(project: Project, rebuild: Rebuild) -> None:
+    before = project.md5s()
+    project.edit("statistics.resamples", 300)
+    assert rebuild(project).ran >= RATING
+    assert not rebuild(project).ran
+    project.is_quiet()
+    after = project.md5s()
+    changed = {name for name in before if before[name] != after.get(name)}
+    assert before.keys() == after.keys()
+    assert "data/teaching/tiny/metrics.parquet" in changed
+    assert not any(name.startswith(("data/items", "data/models")) for name in changed)
+
+
+def test_both_engines_rerun_the_same_jobs_and_end_with_the_same_files(built: Project, tmp_path: Path) -> None:
+    one, other = built.copy(tmp_path / "one"), built.copy(tmp_path / "other")
+    for project in (one, other):
+        project.edit("statistics.resamples", 300)
+    assert one.snakemake().ran == other.dvc("repro").ran
+    assert one.md5s() == other.md5s()
+
+
+def test_an_edit_of_the_first_stage_reaches_the_boards(project: Project, rebuild: Rebuild) -> None:
+    project.edit("items.datasets.sums.seed", 4)
+    ran = rebuild(project).ran
+    assert {"pool_items/sums", "teaching_board"} <= ran
+    assert not any(name.startswith("fingerprint_model") for name in ran)
+    project.is_quiet()
+
+
+def test_the_run_cache_restores_and_snakemake_agrees(project: Project) -> None:
+    project.dvc("repro")
+    first = project.md5s()
+    project.edit("statistics.resamples", 300)
+    project.dvc("repro")
+    project.edit("statistics.resamples", 200)
+    project.dvc("repro")
+    assert project.md5s() == first
+    project.is_quiet()
+    assert not project.snakemake().ran
+
+
+def test_git_and_dvc_checkout_of_an_earlier_run(project: Project) -> None:
+    first = project.md5s()
+    project.edit("statistics.resamples", 300)
+    project.snakemake()
+    project.commit("another run")
+    second = project.md5s()
+    project.run("git", "checkout", "--quiet", "HEAD~1")
+    project.dvc("checkout")
+    assert project.md5s() == first
+    project.is_quiet()
+    project.run("git", "checkout", "--quiet", "main")
+    project.dvc("checkout")
+    assert project.md5s() == second
+    project.is_quiet()
+
+
+def test_a_fresh_clone_is_quiet_after_a_pull(built: Project, cloned: Project) -> None:
+    assert cloned.md5s() == built.md5s()
+    cloned.is_quiet()
+    assert not cloned.snakemake().ran
+
+
+def test_an_edit_in_a_fresh_clone_reruns_what_depends_on_it(cloned: Project, rebuild: Rebuild) -> None:
+    cloned.edit("statistics.resamples", 300)
+    assert rebuild(cloned).ran == RATING
+    cloned.is_quiet()
+
+
+def test_a_file_changed_by_hand_is_made_again(project: Project, rebuild: Rebuild) -> None:
+    before = project.md5s()
+    rewrite(project, "data/items/items.parquet")
+    assert project.md5s() != before
+    rebuild(project)
+    assert project.md5s() == before
+    project.is_quiet()
+
+
+def test_parameters_flipped_back_under_stale_records(project: Project) -> None:
+    first = project.md5s()
+    project.edit("statistics.resamples", 300)
+    project.dvc("repro")
+    project.edit("statistics.resamples", 200)
+    project.snakemake()
+    assert project.md5s() == first
+    project.is_quiet()
+
+
+def test_a_model_is_added_and_removed(project: Project, rebuild: Rebuild) -> None:
+    before = project.md5s()
+    params = project.params()
+    params["models"]["mute"] = {
+        **params["models"]["judge"],
+        "script_args": {"mode": "silent", "accuracy": 0.5},
+    }
+    params["teaching"]["leagues"]["tiny"]["teachers"].append("mute")
+    project.write_params(params)
+    rebuild(project)
+    assert "data/teaching/tiny/round1/guide/mute.parquet" in project.md5s()
+    project.is_quiet()
+    project.write_params(tiny_params())
+    rebuild(project)
+    assert project.md5s() == before
+    project.is_quiet()
+
+
+def test_a_failing_job_leaves_nothing_certified(project: Project, rebuild: Rebuild) -> None:
+    lock = (project.path / "dvc.lock").read_bytes()
+    before = project.md5s()
+    # No band of five items or fewer is balanced enough for a gate that nothing can pass.
+    project.edit("teaching.leagues.tiny.datasets", ["sums"])
+    project.edit("items.datasets.sums.generator_args", {"options": 4, "high": "many"})
+    with pytest.raises(AssertionError, match="sums"):
+        rebuild(project)
+    assert "[items]" not in (project.path / "dvc.lock").read_text()
+    assert (project.path / "dvc.lock").read_bytes() == lock
+    assert "items" in project.dvc("status").text
+    project.write_params(tiny_params())
+    rebuild(project)
+    assert project.md5s() == before
+    project.is_quiet()
+
+
+def test_a_run_killed_midway_is_taken_up(project: Project, rebuild: Rebuild) -> None:
+    before = project.md5s()
+    project.edit("items.datasets.sums.seed", 4)
+    process = project.start("snakemake", "--cores", "2")
+    logs = project.logs()
+    deadline = time.monotonic() + 60
+    while project.logs().get("build_items") == logs["build_items"] and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert "changed" in project.dvc("status").text
+    project.edit("items.datasets.sums.seed", 3)
+    rebuild(project)
+    assert project.md5s() == before
+    project.is_quiet()
+
+
+@pytest.mark.parametrize("where", [[], ["--temp"]], ids=["workspace", "temp"])
+def test_an_experiment_changes_a_parameter(project: Project, where: list[str]) -> None:
+    done = project.dvc("exp", "run", *where, "--set-param", "statistics.resamples=300", "--name", "more")
+    assert "more" in done.text
+    if where:
+        project.is_quiet()
+    project.dvc("exp", "apply", "more")
+    assert project.params()["statistics"]["resamples"] == 300
+    metrics = pq.read_table(project.path / "data/teaching/tiny/metrics.parquet")
+    assert set(metrics["resamples"].to_pylist()) == {300}
+    project.is_quiet()
+
+
+def test_the_number_of_cores_and_the_folder_do_not_show(built: Project, tmp_path: Path) -> None:
+    other = built.clone(tmp_path / "elsewhere")
+    other.snakemake(cores=1)
+    assert other.md5s() == built.md5s()
