@@ -31,6 +31,8 @@ rule teaching_board:
 rule boards:
     input:
         "results/teaching.parquet",
+        "results/teaching.csv",
+        "results/teaching.md",
         "results/metrics.json",
         "results/teaching_ca.csv",
         "results/teaching_rounds.csv",
