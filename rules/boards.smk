@@ -12,6 +12,12 @@ rule teaching_board:
         csv_lineage="results/teaching.csv.lineage.json",
         md="results/teaching.md",
         md_lineage="results/teaching.md.lineage.json",
+        numbers="results/metrics.json",
+        numbers_lineage="results/metrics.json.lineage.json",
+        ca="results/teaching_ca.csv",
+        ca_lineage="results/teaching_ca.csv.lineage.json",
+        rounds="results/teaching_rounds.csv",
+        rounds_lineage="results/teaching_rounds.csv.lineage.json",
     log:
         "logs/teaching_board.log",
     params:
@@ -19,11 +25,20 @@ rule teaching_board:
     message:
         "Writing the teaching board"
     shell:
-        step("boards.teaching_board", ["gates", "metrics"], ["parquet", "csv", "md"])
+        step(
+            "boards.teaching_board",
+            ["gates", "metrics"],
+            ["parquet", "csv", "md", "numbers", "ca", "rounds"],
+        )
 
 
 rule boards:
     input:
         "results/teaching.parquet",
+        "results/teaching.csv",
+        "results/teaching.md",
+        "results/metrics.json",
+        "results/teaching_ca.csv",
+        "results/teaching_rounds.csv",
     message:
         "The boards are in results/"

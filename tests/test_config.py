@@ -11,7 +11,7 @@ import yaml
 
 from magister import _params_doc
 from magister._params_doc import params_markdown
-from magister.config import Params, load_params, validate_params
+from magister.config import Params, load_params, read_yaml, validate_params
 from magister.errors import UserError
 
 ROOT = Path(__file__).parents[1]
@@ -58,6 +58,27 @@ def test_what_is_dumped_validates_again() -> None:
     params = validate_params(raw)
     assert validate_params(params.model_dump(mode="json")) == params
     assert Params.model_validate(params) == params
+
+
+def test_a_league_has_the_rounds_of_all_unless_it_names_its_own() -> None:
+    raw = changed("teaching/rounds", 2)
+    raw["teaching"]["leagues"]["long"] = raw["teaching"]["leagues"]["main"] | {"rounds": 5}
+    before = copy.deepcopy(raw)
+    params = validate_params(raw)
+    assert {name: league.rounds for name, league in params.teaching.leagues.items()} == {"main": 2, "long": 5}
+    dumped = params.model_dump(mode="json")
+    assert dumped["teaching"]["leagues"]["main"]["rounds"] == 2
+    assert validate_params(dumped) == params
+    assert raw == before
+
+
+def test_rounds_set_for_all_change_the_default_run() -> None:
+    raw: Any = read_yaml(ROOT / "params.yaml")
+    rounds = [
+        {name: league.rounds for name, league in validate_params(raw).teaching.leagues.items()}
+        for raw["teaching"]["rounds"] in (3, 2)
+    ]
+    assert rounds == [{"embedded": 3, "scripted": 2}, {"embedded": 2, "scripted": 2}]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +132,8 @@ def test_what_is_dumped_validates_again() -> None:
         ("teaching/leagues/main/students", [], ["teaching.leagues.main.students", "at least 1"]),
         ("teaching/leagues/main/rounds", "many", ["teaching.leagues.main.rounds", "integer", "'many'"]),
         ("teaching/leagues/main/rounds", 7, ["teaching.leagues.main.rounds", "less than or equal to 6", "7"]),
+        ("teaching/rounds", 0, ["  teaching.rounds: ", "greater than or equal to 1", "(seen: 0)"]),
+        ("teaching/rounds", 2.5, ["  teaching.rounds: ", "integer", "(seen: 2.5)"]),
         ("teaching/leagues/main/blind", "half", ["teaching.leagues.main.blind", "'strict', 'paper' or 'off'"]),
         ("teaching/leagues/main/arms", ["shame"], ["teaching.leagues.main.arms.0", "'sham'", "'shame'"]),
         ("teaching/leagues", {}, ["teaching.leagues", "at least 1"]),

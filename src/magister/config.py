@@ -250,7 +250,12 @@ class League(Section):
     students: list[Name] = Field(min_length=1, description="Models that are taught.")
     teachers: list[Name] = Field(min_length=1, description="Models that are rated.")
     datasets: list[Name] = Field(min_length=1, description="Datasets used.")
-    rounds: int = Field(3, ge=1, le=6, description="Rounds of guidance T.")
+    rounds: int | None = Field(
+        None,
+        ge=1,
+        le=6,
+        description="Rounds of guidance T of this league; those of `teaching.rounds` by default.",
+    )
     blind: Literal["strict", "paper", "off"] = Field(
         "strict", description="What the teacher sees of the options."
     )
@@ -266,6 +271,9 @@ class League(Section):
 class Teaching(Section):
     """The teaching league(s)."""
 
+    rounds: int = Field(
+        3, ge=1, le=6, description="Rounds of guidance T of every league that names none of its own."
+    )
     leagues: dict[Name, League] = Field(min_length=1, description="Leagues by name.")
     prompts: TeachingPrompts = Field(default_factory=TeachingPrompts, description="Prompt versions.")
     answer_as: AnswerAs = Field(
@@ -276,6 +284,15 @@ class Teaching(Section):
         "wrong", description="Replies without an answer count as wrong, or drop out of the denominator."
     )
     seed: int = Field(0, description="Seed of what the control arms draw.")
+
+    @model_validator(mode="after")
+    def _every_league_has_rounds(self) -> Teaching:
+        """Fill in the leagues' rounds, so that `league.rounds` is a number wherever it is read."""
+        leagues = {
+            name: league.model_copy(update={"rounds": self.rounds}) if league.rounds is None else league
+            for name, league in self.leagues.items()
+        }
+        return self.model_copy(update={"leagues": leagues})
 
 
 class Statistics(Section):

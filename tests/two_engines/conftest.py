@@ -1,4 +1,4 @@
-"""Small scripted projects that git, Snakemake and DVC work in, each test on a copy of one that is built and certified."""
+"""Small scripted projects under git, Snakemake and DVC: each test works on a copy of one that is built."""
 
 from __future__ import annotations
 

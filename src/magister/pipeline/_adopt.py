@@ -107,7 +107,7 @@ def unfit(lineage: Mapping[str, Any], commands: Mapping[str, str], hashes: _Hash
         commands: shell command of each rule.
         hashes: md5 of the files now.
     """
-    rule = lineage.get("rule")
+    rule = str(lineage.get("rule"))
     if rule not in commands:
         return f"no rule {rule!r} makes it now"
     if not lineage.get("command") or not commands[rule].endswith(f"--command {lineage['command']}"):

@@ -79,8 +79,8 @@ class Bridge:
         lacking = [name for name in SECTIONS if name not in self.config]
         if lacking:
             raise UserError(
-                f"{PARAMS}: no section {lacking[0]!r}. DVC compares the sections of the file, so each must stand in it: "
-                f"add the line `{lacking[0]}: {{}}` for the defaults."
+                f"{PARAMS}: no section {lacking[0]!r}. DVC compares the sections of the file, so each must stand "
+                f"in it: add the line `{lacking[0]}: {{}}` for the defaults."
             )
 
     def adopt(self, commands: Mapping[str, str]) -> Adoption:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -123,7 +124,7 @@ class DvcProject:
         part.replace(target)
         return True
 
-    def lost(self, folders: list[str]) -> list[str]:
+    def lost(self, folders: Sequence[str]) -> list[str]:
         """Certified files in some folders that are not there."""
         return sorted(
             path

@@ -47,7 +47,7 @@ def teaching_board(metrics: pa.Table) -> pa.Table:
             )
     rows = [_board_row(key, entry) for key, entry in entries.items()]
     _rank(rows)
-    rows.sort(key=_order)
+    rows.sort(key=board_order)
     return pa.Table.from_pylist(rows, schema=BOARD_SCHEMA)
 
 
@@ -81,10 +81,25 @@ def _rank(rows: list[dict[str, Any]]) -> None:
         row["rank"] = better + 1
 
 
-def _order(row: dict[str, Any]) -> tuple[Any, ...]:
+def board_order(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Sort key of a row: by league, teachers first by rank, then the control arms.
+
+    Args:
+        row: with `league`, `arm`, `teacher` and `rank`.
+    """
     arm = ARMS.index(row["arm"]) if row["arm"] in ARMS else len(ARMS)
     unranked = row["rank"] is None
     return row["league"], row["arm"] != "taught", arm, unranked, row["rank"] or 0, row["teacher"]
+
+
+def row_name(row: dict[str, Any]) -> str:
+    """Name of a row: the teacher, and the arm where it is not the usual one.
+
+    Args:
+        row: with `arm` and `teacher`.
+    """
+    name = " ".join(str(row["teacher"]).split())
+    return name if row["arm"] in ("taught", row["teacher"]) else f"{row['arm']}: {name}"
 
 
 def render_text(board: pa.Table, width: int = 80) -> str:
@@ -102,7 +117,7 @@ def render_text(board: pa.Table, width: int = 80) -> str:
         return "No teacher has been rated yet.\n"
     lines: list[str] = []
     for league, rows in _by_league(board):
-        longest = max(len(_label(row)) for row in rows)
+        longest = max(len(row_name(row)) for row in rows)
         name_width = min(max(longest, len("wrong_oracle")), width - 57)
         level = f"{100 * rows[0]['level']:g} %"
         lines += [f"Teaching, league {league}: change of the students' accuracy, percent points", ""]
@@ -135,7 +150,9 @@ def render_markdown(board: pa.Table) -> str:
         lines.append("| rank | teacher | CA (points) | AA % | JA % | GA % | RA % | note |")
         lines.append("|---:|:---|:---|:---|:---|:---|:---|:---|")
         for row in rows:
-            name = _escape(row["teacher"]) if row["arm"] == "taught" else f"*control: {_escape(_label(row))}*"
+            name = (
+                _escape(row["teacher"]) if row["arm"] == "taught" else f"*control: {_escape(row_name(row))}*"
+            )
             cells = [_with_interval(row, metric.lower()) for metric in METRICS]
             note = "" if row["separated_from_zero"] else _unseparated(row)
             lines.append("| " + " | ".join([_rank_text(row), name, *cells, note]) + " |")
@@ -146,14 +163,14 @@ def render_markdown(board: pa.Table) -> str:
 def _by_league(board: pa.Table) -> list[tuple[str, list[dict[str, Any]]]]:
     # A stored board is sorted by its key; people read it by rank.
     grouped: dict[str, list[dict[str, Any]]] = {}
-    for row in sorted(board.to_pylist(), key=_order):
+    for row in sorted(board.to_pylist(), key=board_order):
         grouped.setdefault(row["league"], []).append(row)
     return list(grouped.items())
 
 
 def _text_row(row: dict[str, Any], name_width: int) -> str:
     mark = " " if row["separated_from_zero"] else "~" if row["separated_from_zero"] is False else " "
-    start = f"{_rank_text(row):>3} {_cut(_label(row), name_width):<{name_width}} {_points(row['ca']):>6} "
+    start = f"{_rank_text(row):>3} {_cut(row_name(row), name_width):<{name_width}} {_points(row['ca']):>6} "
     interval = f"{_brackets(row, 'ca')}{mark}"
     rest = "".join(f"{_percent(row[metric.lower()], metric):>7}" for metric in METRICS[1:])
     return (start + f"{interval:<17}" + rest).rstrip()
@@ -168,7 +185,7 @@ def _intervals(rows: list[dict[str, Any]], width: int) -> list[str]:
     for row in rows:
         cells = [_brackets(row, metric.lower(), signed=metric == "RA") for metric in shown]
         if any(cell != "-" for cell in cells):
-            name = _cut(_label(row), name_width - 1)
+            name = _cut(row_name(row), name_width - 1)
             lines.append(f"{name:<{name_width}}" + "".join(map(str.rjust, cells, widths)))
     return [*lines, ""] if len(lines) > 1 else []
 
@@ -198,7 +215,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     ]
     if any(row["arm"] != "taught" for row in rows):
         notes.append("Control arms have no teacher, so no AA, no JA and no rank.")
-    loose = [_label(row) for row in rows if row["separated_from_zero"] is False]
+    loose = [row_name(row) for row in rows if row["separated_from_zero"] is False]
     if loose:
         notes.append(f"~ not separated from no effect (the interval of CA includes 0): {', '.join(loose)}.")
     statuses = {name: sum(row[f"n_{name}"] for row in rows) for name in STATUSES}
@@ -219,7 +236,7 @@ def _reasons(rows: list[dict[str, Any]]) -> list[str]:
             status, reason = row[f"{metric.lower()}_status"], row[f"{metric.lower()}_reason"]
             # That a control arm has no teacher needs no note.
             if reason and not (row["arm"] != "taught" and metric in ("AA", "JA")):
-                found.setdefault((metric, status, reason), []).append(_label(row))
+                found.setdefault((metric, status, reason), []).append(row_name(row))
     label = {"not_computable": "unknown (-)", "no_interval": "without interval", "ok": "note"}
     notes = []
     for (metric, status, reason), names in found.items():
@@ -267,12 +284,6 @@ def _unseparated(row: dict[str, Any]) -> str:
 
 def _rank_text(row: dict[str, Any]) -> str:
     return "-" if row["rank"] is None else str(row["rank"])
-
-
-def _label(row: dict[str, Any]) -> str:
-    """Name of a row: the teacher, and the arm where it is not the usual one."""
-    name = " ".join(str(row["teacher"]).split())
-    return name if row["arm"] in ("taught", row["teacher"]) else f"{row['arm']}: {name}"
 
 
 def _range(rows: list[dict[str, Any]], name: str) -> str:
