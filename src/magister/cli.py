@@ -202,6 +202,28 @@ def board_teaching(
         _print_rows(board.to_pylist(), form)
 
 
+@app.command(epilog="Example: git clone URL && cd magister && make setup && magister restore")
+def restore(
+    remote: Annotated[
+        str | None, typer.Option(help="Name of the DVC remote; the default one otherwise.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that were changed here.")] = False,
+) -> None:
+    """Fetch what `dvc.lock` records, check each file's lineage and say what is left to do (exit code 1 if anything)."""
+    from magister.pipeline._restore import check, fetch
+
+    root = Path()
+    fetch(root, remote, force=force)
+    found = check(root)
+    for line in found.adoption.splitlines():
+        _echo(line)
+    if found.jobs:
+        jobs = ", ".join(f"{rule} ({count})" if count > 1 else rule for rule, count in found.jobs.items())
+        _echo(f"Left to do, with `snakemake --cores all`: {jobs}")
+        raise typer.Exit(1)
+    _echo("Everything is as dvc.lock records it and current: nothing to do.")
+
+
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command; a mistake of the user's is one message and an exit code, never a traceback.
 

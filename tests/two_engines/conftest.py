@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -28,6 +29,8 @@ TRACKED = (
     ".gitignore",
 )
 OUTS = ("data/models", "data/items", "data/teaching", "results")
+RATING = {"teaching_metrics/tiny", "validate_teaching/tiny", "teaching_board"}
+"""Jobs that depend on how intervals are worked out."""
 
 Params = dict[str, Any]
 
@@ -62,10 +65,10 @@ def tiny_params() -> Params:
                     "students": ["pupil"],
                     "teachers": ["judge", "teller"],
                     "datasets": ["sums"],
-                    "rounds": 1,
                     "arms": [],
                 }
-            }
+            },
+            "rounds": 1,
         },
         "statistics": {"resamples": 200},
         "llm": {"replay": False},
@@ -203,6 +206,15 @@ class Project:
         return Project(to)
 
 
+def rewrite(project: Project, name: str, column: str) -> None:
+    """Change one text of a parquet file by hand, keeping its schema and its lineage."""
+    path = project.path / name
+    table = pq.read_table(path)
+    place = table.schema.get_field_index(column)
+    texts = ["What is 1 + 1?", *table[column].to_pylist()[1:]]
+    pq.write_table(table.set_column(place, table.schema.field(place), [texts]), path)
+
+
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project that has been built, certified, committed and pushed. Not to be changed: take a copy."""
@@ -217,6 +229,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     (folder / ".dvc").mkdir()
     shutil.copyfile(ROOT / ".dvc" / "config", folder / ".dvc" / "config")
     shutil.copyfile(ROOT / ".dvc" / ".gitignore", folder / ".dvc" / ".gitignore")
+    shutil.copytree(ROOT / ".dvc" / "plots", folder / ".dvc" / "plots")
     project = Project(folder)
     project.write_params(tiny_params())
     project.run("git", "init", "--quiet", "--initial-branch", "main")

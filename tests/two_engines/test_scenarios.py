@@ -11,20 +11,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.two_engines.conftest import Done, Project, tiny_params
+from tests.two_engines.conftest import RATING, Done, Project, rewrite, tiny_params
 
 Rebuild = Callable[[Project], Done]
-RATING = {"teaching_metrics/tiny", "validate_teaching/tiny", "teaching_board"}
-
-
-def rewrite(project: Project, name: str) -> None:
-    """Change one value of a parquet file by hand, keeping its schema and its lineage."""
-    path = project.path / name
-    table = pq.read_table(path)
-    texts = table["question"].to_pylist()
-    column = table.schema.get_field_index("question")
-    changed = table.set_column(column, table.schema.field(column), [["What is 1 + 1?", *texts[1:]]])
-    pq.write_table(changed, path)
 
 
 def test_after_a_full_run_both_engines_are_quiet(project: Project) -> None:
@@ -105,7 +94,7 @@ def test_an_edit_in_a_fresh_clone_reruns_what_depends_on_it(cloned: Project, reb
 
 def test_a_file_changed_by_hand_is_made_again(project: Project, rebuild: Rebuild) -> None:
     before = project.md5s()
-    rewrite(project, "data/items/items.parquet")
+    rewrite(project, "data/items/items.parquet", "question")
     assert project.md5s() != before
     rebuild(project)
     assert project.md5s() == before

@@ -23,6 +23,8 @@ from magister.provenance import file_md5
 
 PARAMS = "params.yaml"
 STORE = "store"
+PREFIX = "magister: "
+"""Begins each line about foreign files, among all that Snakemake prints."""
 _NAMED = 5
 SECTIONS = ("models", "items", "teaching", "statistics", "llm")
 """Sections that `dvc.yaml` compares: DVC needs each of them to stand in the file."""
@@ -261,7 +263,7 @@ def describe(adoption: Adoption) -> str:
         lines += [f"  {path}: {reason}" for path, reason in list(adoption.refused.items())[:_NAMED]]
         if len(adoption.refused) > _NAMED:
             lines.append(f"  and {len(adoption.refused) - _NAMED} more")
-    return "\n".join(lines)
+    return "\n".join(PREFIX + line for line in lines)
 
 
 def say(text: str) -> None:

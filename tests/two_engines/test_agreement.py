@@ -1,0 +1,112 @@
+"""`dvc.yaml` is written by hand: here it is held against the rules that Snakemake would run."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from magister.config import Params
+from magister.pipeline._bridge import SECTIONS
+from tests.two_engines.conftest import ROOT, Project
+
+DVC: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))
+STAGES: dict[str, dict[str, Any]] = DVC["stages"]
+RULE_FILES = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "rules").glob("*.smk")}
+# Names under which the rules know slices of the parameters.
+ALIASES = {"DATASETS": "items", "LEAGUES": "teaching", "league_of": "teaching", "model_params": "models"}
+READS_OF_COMPLETE = {"models", "llm"}
+
+
+def rules_of(stage: str) -> set[str]:
+    """Rules that a stage's command allows."""
+    found = re.search(r"--allowed-rules (.+) -- (\w+)$", STAGES[stage]["cmd"])
+    assert found
+    assert found[2] == stage
+    return set(found[1].split())
+
+
+def within(path: str, places: list[str]) -> bool:
+    """Whether a path is one of some places or lies in one."""
+    return any(Path(path).is_relative_to(place) for place in places)
+
+
+@pytest.fixture(scope="module")
+def summary(built: Project, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
+    """What `snakemake -D` says of every output."""
+    project = built.copy(tmp_path_factory.mktemp("summary") / "project")
+    text = project.snakemake("-D").text
+    table = text[text.index("output_file\t") :]
+    return list(csv.DictReader(io.StringIO(table), delimiter="\t"))
+
+
+def test_there_is_a_stage_for_every_module_and_its_command_names_its_rules() -> None:
+    modules = set(RULE_FILES) - {"common", "gates"}
+    assert set(STAGES) == modules
+    for stage in STAGES:
+        defined = set(re.findall(r"^rule (\w+):", RULE_FILES[stage], re.MULTILINE)) - {"complete"}
+        assert defined <= rules_of(stage), stage
+        assert not STAGES[stage].get("persist")
+    gates = set(re.findall(r"^rule (\w+):", RULE_FILES["gates"], re.MULTILINE))
+    assert gates == {name for stage in STAGES for name in rules_of(stage) if name.startswith("validate_")}
+
+
+def test_every_output_lies_in_the_folder_of_its_stage(summary: list[dict[str, str]]) -> None:
+    assert len(summary) > 40
+    for row in summary:
+        owners = [stage for stage in STAGES if within(row["output_file"], STAGES[stage]["outs"])]
+        assert len(owners) == 1, row["output_file"]
+        assert row["rule"] in rules_of(owners[0]), row["output_file"]
+
+
+def test_every_input_is_a_dependency_or_made_by_the_stage(summary: list[dict[str, str]]) -> None:
+    for row in summary:
+        stage = next(stage for stage in STAGES if within(row["output_file"], STAGES[stage]["outs"]))
+        for name in row["input-file(s)"].split(","):
+            assert within(name, [*STAGES[stage]["deps"], *STAGES[stage]["outs"]]), (stage, row["rule"], name)
+
+
+def test_no_dependency_is_one_that_nothing_reads(summary: list[dict[str, str]]) -> None:
+    for stage in STAGES:
+        read = {
+            name
+            for row in summary
+            if within(row["output_file"], STAGES[stage]["outs"])
+            for name in row["input-file(s)"].split(",")
+        }
+        for dep in STAGES[stage]["deps"]:
+            # Rules are read by Snakemake itself; weights and what fetches them only where a model has some.
+            if not dep.startswith("rules/") and dep not in ("data/raw/models", "src/magister/wheels.py"):
+                assert any(within(name, [dep]) for name in read), (stage, dep)
+
+
+def test_the_parameters_of_a_stage_are_those_its_rules_read() -> None:
+    assert set(SECTIONS) == set(Params.model_fields)
+    for stage in STAGES:
+        text = RULE_FILES[stage]
+        read = set(re.findall(r"PARAMS\.(\w+)|FULL\[\"(\w+)\"\]", text))
+        sections = {name for pair in read for name in pair if name}
+        sections |= {section for alias, section in ALIASES.items() if re.search(rf"\b{alias}\b", text)}
+        if "complete" in rules_of(stage):
+            sections |= READS_OF_COMPLETE
+        if stage == "llm":
+            # The rule `complete` is defined here and runs in the other stages.
+            sections -= {"llm"}
+        assert sections == set(STAGES[stage]["params"]), stage
+
+
+def test_every_input_of_a_rule_is_handed_to_its_script() -> None:
+    for name, text in RULE_FILES.items():
+        for block in re.findall(r"^rule \w+:\n(?:    .*\n|\n)+", text, re.MULTILINE):
+            if "shell:" not in block:
+                continue
+            rule = block.split(":", 1)[0]
+            inputs = block.split("    input:\n", 1)[1].split("    output:", 1)[0]
+            named = set(re.findall(r"^        (\w+)=", inputs, re.MULTILINE)) - {"code"}
+            handed = set(re.findall(r'"(\w+)"', block.split("shell:", 1)[1]))
+            assert named <= handed, (name, rule, named - handed)
