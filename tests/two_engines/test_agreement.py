@@ -13,6 +13,7 @@ import yaml
 
 from magister.config import Params
 from magister.pipeline._bridge import SECTIONS
+from magister.provenance import code_files
 from tests.two_engines.conftest import ROOT, Project
 
 DVC: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))
@@ -79,9 +80,12 @@ def test_no_dependency_is_one_that_nothing_reads(summary: list[dict[str, str]]) 
             if within(row["output_file"], STAGES[stage]["outs"])
             for name in row["input-file(s)"].split(",")
         }
+        scripts = [path for path in (ROOT / "scripts").glob("*/*.py") if path.stem in rules_of(stage)]
+        for script in scripts:
+            read |= set(code_files(".".join(script.relative_to(ROOT).with_suffix("").parts), ROOT))
         for dep in STAGES[stage]["deps"]:
-            # Rules are read by Snakemake itself; weights and what fetches them only where a model has some.
-            if not dep.startswith("rules/") and dep not in ("data/raw/models", "src/magister/wheels.py"):
+            # Rules are read by Snakemake itself; there are weights only where a model has some.
+            if not dep.startswith("rules/") and dep != "data/raw/models":
                 assert any(within(name, [dep]) for name in read), (stage, dep)
 
 
