@@ -83,6 +83,7 @@ def test_no_dependency_is_one_that_nothing_reads(summary: list[dict[str, str]]) 
         scripts = [path for path in (ROOT / "scripts").glob("*/*.py") if path.stem in rules_of(stage)]
         for script in scripts:
             read |= set(code_files(".".join(script.relative_to(ROOT).with_suffix("").parts), ROOT))
+        read |= {f"prompts/{name}" for name in re.findall(r'prompt_file\("(\w+)"', RULE_FILES[stage])}
         for dep in STAGES[stage]["deps"]:
             # Rules are read by Snakemake itself; there are weights only where a model has some.
             if not dep.startswith("rules/") and dep != "data/raw/models":
