@@ -23,7 +23,7 @@ import yaml
 from magister import cli
 from magister.contracts.schemas import TEACHING_BOARD
 
-COMMANDS = (("models", "check"), ("items", "check"), ("board", "teaching"))
+COMMANDS = (("models", "check"), ("items", "check"), ("board", "teaching"), ("restore",))
 HOSTILE = "[red]x[/red] \x1b[31mred\x1b]0;title\x07 \u202e\r\nnext\x00"
 
 

@@ -202,7 +202,7 @@ def board_teaching(
         _print_rows(board.to_pylist(), form)
 
 
-@app.command(epilog="Example: git clone URL && cd magister && make setup && magister restore")
+@app.command(epilog="Example: magister restore --remote archive")
 def restore(
     remote: Annotated[
         str | None, typer.Option(help="Name of the DVC remote; the default one otherwise.")

@@ -231,6 +231,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     shutil.copyfile(ROOT / ".dvc" / ".gitignore", folder / ".dvc" / ".gitignore")
     shutil.copytree(ROOT / ".dvc" / "plots", folder / ".dvc" / "plots")
     project = Project(folder)
+    (folder / "data" / "own").mkdir(parents=True)
+    shutil.copyfile(ROOT / "data" / "own" / "README.md", folder / "data" / "own" / "README.md")
     project.write_params(tiny_params())
     project.run("git", "init", "--quiet", "--initial-branch", "main")
     project.dvc("remote", "add", "--default", "folder", str(folder.parent / "remote"))

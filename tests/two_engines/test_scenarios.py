@@ -180,3 +180,22 @@ def test_the_number_of_cores_and_the_folder_do_not_show(built: Project, tmp_path
     other = built.clone(tmp_path / "elsewhere")
     other.snakemake(cores=1)
     assert other.md5s() == built.md5s()
+
+
+def test_an_edit_of_a_question_file_reaches_both_engines(project: Project, rebuild: Rebuild) -> None:
+    questions = project.path / "questions.jsonl"
+    lines = [f'{{"question": "What is {n} + 1?", "answer": "{n + 1}"}}\n' for n in range(4)]
+    questions.write_text("".join(lines), encoding="utf-8")
+    project.edit("items.datasets.own", {"kind": "file", "path": "questions.jsonl", "domain": "mathematics"})
+    project.edit("items.pad", "numeric_neighbours")
+    refused = project.try_run("snakemake", "--cores", "2")
+    assert refused.code != 0
+    assert "path: data/own/questions.jsonl" in refused.text
+    questions.rename(project.path / "data" / "own" / "questions.jsonl")
+    project.edit("items.datasets.own.path", "data/own/questions.jsonl")
+    assert "pool_items/own" in rebuild(project).ran
+    project.is_quiet()
+    with (project.path / "data" / "own" / "questions.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"question": "What is 20 + 1?", "answer": "21"}\n')
+    assert "pool_items/own" in rebuild(project).ran
+    project.is_quiet()

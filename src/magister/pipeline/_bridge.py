@@ -23,6 +23,7 @@ from magister.provenance import file_md5
 
 PARAMS = "params.yaml"
 STORE = "store"
+OWN = "data/own"
 PREFIX = "magister: "
 """Begins each line about foreign files, among all that Snakemake prints."""
 _NAMED = 5
@@ -78,12 +79,23 @@ class Bridge:
                 "--touch says that files are current and proves nothing. `magister restore` checks files that DVC has "
                 "brought and adopts them."
             )
+        self._guard_files()
         lacking = [name for name in SECTIONS if name not in self.config]
         if lacking:
             raise UserError(
                 f"{PARAMS}: no section {lacking[0]!r}. DVC compares the sections of the file, so each must stand "
                 f"in it: add the line `{lacking[0]}: {{}}` for the defaults."
             )
+
+    def _guard_files(self) -> None:
+        """DVC does not notice an edit of a question file that no stage names among what it reads."""
+        for name, dataset in self.config.get("items", {}).get("datasets", {}).items():
+            path = dataset.get("path")
+            if path is not None and not self.project.compares(path):
+                raise UserError(
+                    f"{PARAMS}: items.datasets.{name}.path: DVC does not compare {path!r}, so `dvc repro` would not "
+                    f"notice its edits. Move it to {OWN}/ and write `path: {OWN}/{Path(path).name}`."
+                )
 
     def adopt(self, commands: Mapping[str, str]) -> Adoption:
         """Describe to Snakemake what DVC has brought, and bring back certified files that were changed or removed.

@@ -80,6 +80,11 @@ class DvcProject:
         outs = set(self.outs())
         return sorted({str(d) for s in self.stages.values() for d in s.get("deps", [])} - outs)
 
+    def compares(self, path: str) -> bool:
+        """Whether a stage reads this path, so that DVC notices an edit."""
+        inside = (self.root / path).resolve()
+        return any(inside.is_relative_to((self.root / dep).resolve()) for dep in self.deps)
+
     @cached_property
     def _cache(self) -> Path:
         done = run_dvc(self.root, "cache", "dir")
