@@ -182,7 +182,7 @@ def test_the_number_of_cores_and_the_folder_do_not_show(built: Project, tmp_path
     assert other.md5s() == built.md5s()
 
 
-def test_an_edit_of_a_question_file_reaches_both_engines(project: Project, rebuild: Rebuild) -> None:
+def test_an_edit_of_a_question_file_is_seen_by_both_engines(project: Project) -> None:
     questions = project.path / "questions.jsonl"
     lines = [f'{{"question": "What is {n} + 1?", "answer": "{n + 1}"}}\n' for n in range(4)]
     questions.write_text("".join(lines), encoding="utf-8")
@@ -191,11 +191,12 @@ def test_an_edit_of_a_question_file_reaches_both_engines(project: Project, rebui
     refused = project.try_run("snakemake", "--cores", "2")
     assert refused.code != 0
     assert "path: data/own/questions.jsonl" in refused.text
-    questions.rename(project.path / "data" / "own" / "questions.jsonl")
+    moved = project.path / "data" / "own" / "questions.jsonl"
+    questions.rename(moved)
     project.edit("items.datasets.own.path", "data/own/questions.jsonl")
-    assert "pool_items/own" in rebuild(project).ran
+    assert "pool_items/own" in project.dvc("repro").ran
     project.is_quiet()
-    with (project.path / "data" / "own" / "questions.jsonl").open("a", encoding="utf-8") as file:
+    with moved.open("a", encoding="utf-8") as file:
         file.write('{"question": "What is 20 + 1?", "answer": "21"}\n')
-    assert "pool_items/own" in rebuild(project).ran
-    project.is_quiet()
+    assert "data/own" in project.dvc("status").text
+    assert "Reading the data set own" in project.snakemake("--dry-run").text
