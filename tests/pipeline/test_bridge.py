@@ -97,7 +97,7 @@ def test_a_file_that_dvc_does_not_know_is_made_anew(root: Path) -> None:
     project = certify(root)
     make(root)
     found = take(project)
-    assert set(found.refused.values()) == {"DVC has no record of it"}
+    assert set(found.refused.values()) == {"dvc.lock does not certify it"}
     assert (root / "data/work/one.json").stat().st_mtime == 1
     assert record_of(root) is None
 
@@ -154,7 +154,7 @@ def test_a_list_of_files_that_the_cache_lacks_certifies_nothing(root: Path) -> N
     make(root)
     project = certify(root)
     (project._cache / "aa" / "bb.dir").unlink()
-    assert set(take(project).refused.values()) == {"DVC has no record of it"}
+    assert set(take(project).refused.values()) == {"dvc.lock does not certify it"}
 
 
 def test_what_a_killed_writer_or_a_failed_gate_left_is_no_artifact() -> None:
@@ -240,8 +240,8 @@ def test_a_part_of_a_run_certifies_nothing(root: Path, member: Membership) -> No
 
 
 def test_what_was_refused_is_said_with_reasons_and_not_at_length() -> None:
-    refused = {f"data/work/{n}.json": "DVC has no record of it" for n in range(9)}
+    refused = {f"data/work/{n}.json": "dvc.lock does not certify it" for n in range(9)}
     lines = describe(Adoption(refused=refused)).splitlines()
-    assert lines[0] == "magister: 9 files were changed from outside and will be made anew:"
+    assert lines[0] == "magister: put here by something else, will be made anew: 9 files"
     assert lines[-1].endswith("and 4 more")
     assert describe(Adoption()) == ""

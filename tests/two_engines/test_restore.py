@@ -23,7 +23,7 @@ def test_a_clone_is_restored_and_one_edit_reruns_the_same_jobs_through_either(
     for clone in (one, other):
         code, text = restore(clone)
         assert code == 0, text
-        assert "fit their lineage: adopted" in text
+        assert "fitting their lineage, adopted" in text
         assert "nothing to do" in text
         clone.is_quiet()
         clone.edit("statistics.resamples", 300)

@@ -204,7 +204,9 @@ def adopt(project: DvcProject, commands: Mapping[str, str], folders: Sequence[st
         lineage: dict[str, Any] = {}
         if project.certified.get(path) != hashes.md5(path):
             reason = (
-                "it is not what DVC has recorded" if path in project.certified else "DVC has no record of it"
+                "it is not what DVC has recorded"
+                if path in project.certified
+                else "dvc.lock does not certify it"
             )
         else:
             try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -261,21 +261,20 @@ def describe(adoption: Adoption) -> str:
     """What became of foreign files, as a message; empty where there were none."""
     lines = []
     if adoption.adopted:
-        lines.append(
-            f"{len(adoption.adopted)} files are as DVC has recorded them and fit their lineage: adopted."
-        )
+        lines.append(f"as DVC has recorded them, fitting their lineage, adopted: {_files(adoption.adopted)}")
     if adoption.repaired:
-        lines.append(
-            f"{len(adoption.repaired)} files were changed or removed from outside; DVC's cache has put them back: "
-            + ", ".join(adoption.repaired[:_NAMED])
-            + (" ..." if len(adoption.repaired) > _NAMED else "")
-        )
+        names = ", ".join(adoption.repaired[:_NAMED]) + (" ..." if len(adoption.repaired) > _NAMED else "")
+        lines.append(f"changed or lost, put back from DVC's cache: {_files(adoption.repaired)}: {names}")
     if adoption.refused:
-        lines.append(f"{len(adoption.refused)} files were changed from outside and will be made anew:")
+        lines.append(f"put here by something else, will be made anew: {_files(adoption.refused)}")
         lines += [f"  {path}: {reason}" for path, reason in list(adoption.refused.items())[:_NAMED]]
         if len(adoption.refused) > _NAMED:
             lines.append(f"  and {len(adoption.refused) - _NAMED} more")
     return "\n".join(PREFIX + line for line in lines)
+
+
+def _files(paths: Collection[str]) -> str:
+    return f"{len(paths)} file{'' if len(paths) == 1 else 's'}"
 
 
 def say(text: str) -> None:
