@@ -84,7 +84,8 @@ def test_a_certified_file_is_adopted_with_the_parameters_it_was_made_with(root: 
     make(root)
     found = take(certify(root))
     assert found.adopted == ["data/work/one.json", "data/work/one.json.lineage.json"]
-    assert not found.refused and not found.repaired
+    assert not found.refused
+    assert not found.repaired
     record = record_of(root)
     assert record.rule == "work"
     assert record.params == [repr('{"n": 1}')]
