@@ -8,8 +8,6 @@ expects nothing.
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from magister.contracts._columns import row_codes
+from magister.contracts._engine import library
 from magister.contracts.schemas import Contract
 
 FIRST = 5
@@ -301,21 +300,6 @@ def _validate(context: Any, subject: _Subject, number: int) -> list[dict[str, An
     return [_entry(subject, spec, by_place[place]) for place, spec in enumerate(subject.specs)]
 
 
-def _library() -> tuple[Any, Any]:
-    """Great Expectations and a context without analytics, progress bars and docs. The import takes seconds."""
-    os.environ["GX_ANALYTICS_ENABLED"] = "False"
-    import great_expectations as gx
-    from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults
-
-    logging.getLogger("great_expectations").setLevel(logging.ERROR)
-    config = DataContextConfig(
-        store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False),
-        analytics_enabled=False,
-        progress_bars={"globally": False},
-    )
-    return gx, gx.get_context(mode="ephemeral", project_config=config)
-
-
 def run_gate(
     module: str,
     tables: Mapping[str, tuple[Contract, pa.Table]],
@@ -340,7 +324,7 @@ def run_gate(
     unknown = sorted({e.table for e in expectations} - set(tables))
     if unknown:
         raise ValueError(f"expectations about tables that are not given: {', '.join(unknown)}")
-    gx, context = _library()
+    gx, context = library()
     entries: list[dict[str, Any]] = []
     for name, (contract, table) in sorted(tables.items()):
         own = [e for e in expectations if e.table == name]
