@@ -34,6 +34,7 @@ rule all:
         "results/teaching.parquet",
         "results/teaching.csv",
         "results/teaching.md",
+        "results/gate.json",
     message:
         "Everything is up to date"
 

@@ -25,5 +25,6 @@ rule teaching_board:
 rule boards:
     input:
         "results/teaching.parquet",
+        "results/gate.json",
     message:
         "The boards are in results/"
