@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from magister.contracts._columns import row_codes
-from magister.contracts._engine import library
+from magister.contracts._engine import frames
 from magister.contracts._promises import (
     Expectation,
     Promises,
@@ -206,13 +206,12 @@ def _entry(subject: _Subject, spec: Spec, result: Any) -> dict[str, Any]:
     }
 
 
-def _validate(context: Any, subject: _Subject, number: int) -> list[dict[str, Any]]:
+def _validate(subject: _Subject) -> list[dict[str, Any]]:
+    """Run the suite of a frame."""
+    batch = frames().get_batch({"dataframe": subject.frame})
     import great_expectations as gx
 
-    name = f"{subject.table}-{number}"
-    asset = context.data_sources.pandas_default.add_dataframe_asset(name)
-    batch = asset.add_batch_definition_whole_dataframe("whole").get_batch({"dataframe": subject.frame})
-    suite = gx.ExpectationSuite(name=name)
+    suite = gx.ExpectationSuite(name=subject.table)
     for place, spec in enumerate(subject.specs):
         built = spec.build(gx.expectations)
         built.meta = {"place": place}
@@ -251,12 +250,12 @@ def _layouts(tables: Mapping[str, tuple[Contract, pa.Table]]) -> _Subject:
 
 
 def _gate_entries(
-    context: Any, name: str, promise: tuple[Contract, pa.Table], own: Sequence[Expectation], laid_out: bool
+    name: str, promise: tuple[Contract, pa.Table], own: Sequence[Expectation], laid_out: bool
 ) -> list[dict[str, Any]]:
     """The lines of a table: one look at all of its promises, and one at each that does not hold."""
     contract, table = promise
     made = table_promises(name, contract, table, own)
-    *whole, summary = _validate(context, _summary(name, contract, table, made), 0)
+    *whole, summary = _validate(_summary(name, contract, table, made))
     entries = {id(spec): entry for spec, entry in zip(made.whole, whole, strict=True)}
     for spec in made.layout:
         observed = len(column_types(contract, table)) if spec.check else table.column_names
@@ -264,8 +263,8 @@ def _gate_entries(
     for spec in made.single:
         entries[id(spec)] = _line(name, spec, table.num_rows)
     if not laid_out or not summary["success"] or not all(entry["success"] for entry in whole):
-        for number, subject in enumerate(_details(name, contract, table, made), 1):
-            found = _validate(context, subject, number)
+        for subject in _details(name, contract, table, made):
+            found = _validate(subject)
             entries |= {id(spec): entry for spec, entry in zip(subject.specs, found, strict=True)}
     lines = list(entries.values())
     # The engine has the last word, also where nothing above explains it.
@@ -296,12 +295,11 @@ def run_gate(
     unknown = sorted({e.table for e in expectations} - set(tables))
     if unknown:
         raise ValueError(f"expectations about tables that are not given: {', '.join(unknown)}")
-    _, context = library()
     entries: list[dict[str, Any]] = []
-    (layouts,) = _validate(context, _layouts(tables), 0) if tables else ({"success": False},)
+    (layouts,) = _validate(_layouts(tables)) if tables else ({"success": False},)
     for name, promise in sorted(tables.items()):
         own = [e for e in expectations if e.table == name]
-        entries += _gate_entries(context, name, promise, own, layouts["success"])
+        entries += _gate_entries(name, promise, own, layouts["success"])
     entries.sort(
         key=lambda entry: (entry["table"], entry["check"] or "", entry["expectation"], entry["columns"])
     )
