@@ -227,7 +227,7 @@ LEAGUE_BREAKS: dict[str, dict[str, Break]] = {
         "failure_coded": Break({"error": "timeout"}),
         "failure_silent": Break(_SILENT | {"status": "error", "error": "timeout"}, is_plain),
         "silent_unless_heard": Break({"status": "refusal"}, is_plain),
-        "guidance_from_text": Break({"text": "Hm."}, is_plain),
+        "guidance_from_text": Break({"text": ""}, is_plain),
         "leak_spans_where_leak": Break({"leak_spans": None}, leaks),
         "leak_is_the_worst": Break({"leak": "option"}, leaks),
         "leak_spans_within_guidance": Break({"leak_spans": '[[6, 99, "gold"]]'}, leaks),

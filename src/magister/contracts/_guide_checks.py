@@ -135,8 +135,8 @@ def guide_checks(rows: pa.Table, asked: pa.Table, grid: Grid, rules: Collection[
         check(
             "guidance_from_text",
             ("guidance", "text"),
-            "no more guidance than text",
-            ~taught | (guidance <= text_lengths(rows["text"])),
+            "no guidance without a text",
+            ~taught | says_nothing | ~no_text,
         ),
         check(
             "leak_spans_where_leak", leak, "spans where there is a leak, and only there", no_spans == no_leak

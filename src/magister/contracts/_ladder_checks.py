@@ -49,8 +49,8 @@ def _patterns(bands: pa.Table, answers: pa.Table, ladder: Sequence[str]) -> pa.C
     symbol[status_is(answers, "error")] = b"?"
     marks = np.full((bands.num_rows, max(len(ladder), 1)), b"?", dtype="S1")
     marks[row[used], model[used]] = symbol[used]
-    text = marks.view(f"S{marks.shape[1]}").ravel().astype(str)
-    return pa.chunked_array([pa.array(text, pa.string())])
+    text = pa.array(marks.view(f"S{marks.shape[1]}").ravel(), pa.binary(marks.shape[1]))
+    return pa.chunked_array([text.cast(pa.binary())]).cast(pa.string())
 
 
 def band_checks(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -79,12 +78,8 @@ def revision_checks(
     replied, before = replies.take(grid.number(rows, -1), _KEPT)
     guide_failed, reply_failed = _is(status, "error"), _is(before["status"], "error")
     ended = guide_failed | reply_failed
-    cause = np.where(guide_failed, "guide", "earlier_answer")
-    stopped = (
-        _is(rows["status"], "error")
-        & ~spoken
-        & same(rows["rule"], pa.chunked_array([np.char.add("not_asked:", cause)], pa.string()))
-    )
+    cause = pc.if_else(pa.array(guide_failed), "not_asked:guide", "not_asked:earlier_answer")
+    stopped = _is(rows["status"], "error") & ~spoken & same(rows["rule"], pa.chunked_array([cause]))
     rule = same(rows["rule"], pc.binary_join_element_wise("kept:", status, ""))
     kept = rule & all_agree(rows.select(_KEPT), before)
 
