@@ -40,5 +40,6 @@ rule boards:
         "results/metrics.json",
         "results/teaching_ca.csv",
         "results/teaching_rounds.csv",
+        "results/gate.json",
     message:
         "The boards are in results/"

@@ -91,6 +91,11 @@ def all_rounds(select):
     return files
 
 
+# `{model}.asked.parquet` is no table of a model called `{model}.asked`.
+ruleorder: guide_requests > guide
+ruleorder: revise_requests > revise
+
+
 rule blind_answer_requests:
     input:
         code=code("teaching.blind_answer_requests"),

@@ -48,7 +48,9 @@ def read_table(path: Path) -> pa.Table:
     if not path.is_file():
         raise UserError(_missing(path))
     try:
-        return pq.read_table(path)
+        # Not `pq.read_table`: that imports the code for data sets of many files first, for each step anew.
+        with pq.ParquetFile(path) as file:
+            return file.read()
     except PermissionError:
         raise UserError(f"{path}: cannot be read: {os.strerror(errno.EACCES)}") from None
     except (pa.ArrowInvalid, OSError) as error:

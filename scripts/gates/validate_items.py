@@ -1,24 +1,36 @@
 """Gate between items and everything that uses them."""
 
+from magister.answers import CHOICE_RULES, VALUE_RULES
 from magister.contracts.gate import run_gate
-from magister.contracts.items_suite import ItemRules, items_suite
-from magister.items import fold_option, key_balance
-from scripts.gates.verdict import conclude
+from magister.contracts.items_suite import ItemRules, ItemsPlan, ItemTables, ReadingRules, items_suite
+from magister.contracts.schemas import ANSWERS, FREE_ANSWERS
+from magister.items import MAX_CHARS, fold_option, key_balance
+from scripts.gates.verdict import conclude, table_or_none
 from scripts.step import Step, run_step
 
 
 def run(step: Step) -> None:
-    """Hold pool, items, rejected rows and bands to what they promise."""
-    tables, expectations = items_suite(
-        step.table("pool"),
-        step.table("pool_rejected"),
-        step.table("items_table"),
-        step.table("rejected"),
-        step.table("bands"),
-        datasets=step.params["datasets"],
-        rules=ItemRules(fold_option, key_balance),
+    """Hold all tables of the items module to what they promise."""
+    tables = ItemTables(
+        pool=step.table("pool"),
+        pool_rejected=step.table("pool_rejected"),
+        free_answers=table_or_none(step, "free_answers", FREE_ANSWERS),
+        distractors=step.table("distractors"),
+        items=step.table("items_table"),
+        rejected=step.table("rejected"),
+        ladder_answers=table_or_none(step, "ladder_answers", ANSWERS),
+        bands=step.table("bands"),
     )
-    conclude(step, run_gate("items", tables, expectations))
+    plan = ItemsPlan(
+        datasets=step.params["datasets"],
+        distractor_models=step.params["distractor_models"],
+        samples=step.params["samples"],
+        ladder=step.params["ladder"],
+        band_cuts=step.params["band_cuts"],
+    )
+    reading = ReadingRules([rule.id for rule in CHOICE_RULES], [rule.id for rule in VALUE_RULES])
+    rules = ItemRules(fold_option, key_balance, reading, MAX_CHARS)
+    conclude(step, run_gate("items", *items_suite(tables, plan, rules)))
 
 
 if __name__ == "__main__":

@@ -6,18 +6,36 @@ from typing import Any
 
 import pyarrow as pa
 
-from magister.contracts.gate import run_gate
-from magister.contracts.items_suite import ItemRules, items_suite
-from magister.contracts.schemas import BANDS, ITEMS, POOL, REJECTED, TRAJECTORIES
-from magister.contracts.teaching_suite import LeaguePlan, teaching_suite
-from magister.items import key_balance
+from magister.answers import CHOICE_RULES, VALUE_RULES, VERDICT_RULES
+from magister.contracts.boards_suite import BoardRow, boards_suite
+from magister.contracts.gate import Suite, run_gate
+from magister.contracts.items_suite import ItemRules, ItemsPlan, ItemTables, items_suite
+from magister.contracts.schemas import (
+    ANSWERS,
+    ASKED,
+    BANDS,
+    DISTRACTORS,
+    FREE_ANSWERS,
+    GUIDES,
+    ITEMS,
+    POOL,
+    REJECTED,
+    REVISIONS,
+    TRAJECTORIES,
+)
+from magister.contracts.teaching_suite import LeaguePlan, LeagueTables, ReadingRules, teaching_suite
+from magister.items import MAX_CHARS, key_balance
 from magister.items._text import fold_option
+from magister.teaching.board import teaching_board
 from magister.teaching.metrics import teaching_metrics
 
 Rows = list[dict[str, Any]]
-RULES = ItemRules(fold_option, key_balance)
+READING = ReadingRules(*([rule.id for rule in rules] for rules in (CHOICE_RULES, VALUE_RULES, VERDICT_RULES)))
+RULES = ItemRules(fold_option, key_balance, READING, MAX_CHARS)
 DATASETS = ["demo", "sums"]
+ITEMS_PLAN = ItemsPlan(DATASETS, ["weak"], 3, ["small", "big"], (0.2, 0.4, 0.6, 0.8))
 PLAN = LeaguePlan("main", ["ann", "bob"], ["tom", "una"], ["sham"], 2, ["sums"])
+SPAN = {"span_start": 8, "span_end": 9}
 
 
 def item_rows() -> Rows:
@@ -59,7 +77,54 @@ def item_tables() -> dict[str, pa.Table]:
         "items": table(ITEMS, items),
         "rejected": table(REJECTED, [reject | {"source_row": 9, "reason": "too_few_distractors"}]),
         "bands": table(BANDS, bands),
+        "free_answers": table(FREE_ANSWERS, free_answer_rows()),
+        "distractors": table(DISTRACTORS, distractor_rows()),
+        "ladder_answers": table(ANSWERS, ladder_rows(items)),
     }
+
+
+def free_answer_rows() -> Rows:
+    """Three draws of one model for the one open question: two values and none."""
+    rows = [
+        {
+            "model": "weak", "item_id": "sums-9", "sample": n, "request_id": f"f{n}", "status": "ok",
+            "rule": "answer_colon", "text": f"Answer: {7 + n}", "answer": str(7 + n), **SPAN,
+        }
+        for n in range(2)
+    ]  # fmt: skip
+    silent = {"status": "no_answer", "rule": "empty", "text": "", "request_id": "f2", "sample": 2}
+    return [*rows, {"model": "weak", "item_id": "sums-9"} | silent]
+
+
+def distractor_rows() -> Rows:
+    """What was harvested from them."""
+    return [
+        {
+            "item_id": "sums-9", "rank": n + 1, "text": str(7 + n), "canonical": f"n:{7 + n}", "n_models": 1,
+            "n_answers": 1, "request_ids": [f"f{n}"],
+        }
+        for n in range(2)
+    ]  # fmt: skip
+
+
+def said(answer: str) -> dict[str, Any]:
+    """A reply that commits to an option."""
+    return {"status": "ok", "rule": "answer_colon", "text": f"Answer: {answer}", "answer": answer, **SPAN}
+
+
+def ladder_rows(items: Rows) -> Rows:
+    """The weak model of the ladder misses every item, the strong one none."""
+    return [
+        {"model": model, "item_id": item["item_id"], "request_id": f"{model}-{item['item_id']}"}
+        | said(item["key"] if model == "big" else wrong_key(item))
+        | {"correct": model == "big"}
+        for model in ITEMS_PLAN.ladder
+        for item in items
+    ]
+
+
+def wrong_key(item: dict[str, Any]) -> str:
+    return "D" if item["key"] == "A" else "A"
 
 
 def table(contract: Any, rows: Rows) -> pa.Table:
@@ -68,29 +133,96 @@ def table(contract: Any, rows: Rows) -> pa.Table:
 
 
 def trajectory_rows() -> Rows:
-    """Every row of the plan: students start wrong on even items and follow every guide of `tom`."""
+    """Every row of the plan: students start wrong on even items and follow every guide of `tom`.
+
+    `una` has nothing to say about the last item, so that nobody is asked to revise.
+    """
     rows = []
     items = [row for row in item_rows() if row["dataset"] in PLAN.datasets]
     for arm, teacher in PLAN.exchanges:
         for student in PLAN.students:
             for n, item in enumerate(items):
-                wrong = "D" if item["key"] == "A" else "A"
                 for t in range(PLAN.rounds + 1):
-                    taught = arm == "taught" and t > 0
+                    guided = arm == "taught" and t > 0
+                    mute = guided and teacher == "una" and n == 3
                     right = n % 2 == 1 or (t > 0 and teacher == "tom")
                     rows.append(
                         {
                             "league": PLAN.league, "arm": arm, "teacher": teacher, "student": student,
                             "item_id": item["item_id"], "round": t, "dataset": item["dataset"],
                             "domain": item["domain"], "cluster_id": item["cluster_id"], "n_options": 4, "band": 3,
-                            "status": "ok", "answer": item["key"] if right else wrong, "correct": right,
-                            "request_id": f"{student}-{n}-{t}" + (teacher if t else ""),
-                            "verdict": ("correct" if n % 2 else "wrong") if taught else "none",
-                            "guide_status": "ok" if t else "not_asked", "leak": "none",
-                            "guide_request_id": f"g-{teacher}-{student}-{n}-{t}" if taught else None,
+                            "status": "ok", "answer": item["key"] if right else wrong_key(item), "correct": right,
+                            "request_id": None if mute else f"{student}-{n}-{t}" + (teacher if t else ""),
+                            "verdict": ("correct" if n % 2 else "wrong") if guided and not mute else "none",
+                            "guide_status": ("no_answer" if mute else "ok") if t else "not_asked",
+                            "leak": "gold" if guided and n == 2 else "none",
+                            "guide_request_id": f"g-{teacher}-{student}-{n}-{t}" if guided else None,
                         }
                     )  # fmt: skip
     return rows
+
+
+PLACE = ("arm", "teacher", "student", "item_id", "round")
+
+
+def guide_row(row: dict[str, Any]) -> dict[str, Any]:
+    """The guide that a row of the trajectories goes back to."""
+    guide = {name: row[name] for name in (*PLACE, "verdict", "leak")} | {"status": row["guide_status"]}
+    guide |= {"request_id": row["guide_request_id"], "guidance": "Add once more."}
+    if row["arm"] != "taught":
+        return guide | {"verdict_rule": "control", "text": ""}
+    if row["guide_status"] == "no_answer":
+        return guide | {"verdict_rule": "empty", "text": "", "guidance": ""}
+    if row["leak"] == "gold":
+        guide |= {"guidance": "It is 62.", "leak_spans": '[[6, 8, "gold"]]'}
+    if row["item_id"] == "sums-4":
+        guide |= {"scrubbed": '[{"round": 0, "start": 8, "end": 9, "kind": "letter"}]'}
+    text = f"Verdict: {guide['verdict']}\nGuidance: {guide['guidance']}"
+    return guide | {"verdict_rule": "label", "text": text}
+
+
+def league_tables() -> dict[str, pa.Table]:
+    """All that a league's trajectories were joined from."""
+    rows = trajectory_rows()
+    later = [row for row in rows if row["round"] > 0]
+    guides = [guide_row(row) for row in later]
+    marks = {"correct", "request_id"}
+    blind = {
+        (row["student"], row["item_id"]): {"model": row["student"], "item_id": row["item_id"]}
+        | {name: row[name] for name in marks}
+        | said(row["answer"])
+        for row in rows
+        if row["round"] == 0
+    }
+    revisions = [
+        {name: row[name] for name in (*PLACE, *marks)}
+        | said(row["answer"])
+        | ({"asked": True} if row["request_id"] else {"asked": False, "rule": "kept:no_answer"})
+        for row in later
+    ]
+    asked = [{name: row[name] for name in (*PLACE, "request_id")} for row in later]
+    return {
+        "blind_answers": table(ANSWERS, list(blind.values())),
+        "zero_shot": table(ANSWERS, zero_shot_rows()),
+        "guides_asked": table(
+            ASKED,
+            [{name: row.get(name) for name in ASKED.schema.names} for row in guides if row["request_id"]],
+        ),
+        "guides": table(GUIDES, guides),
+        "revisions_asked": table(ASKED, asked),
+        "revisions": table(REVISIONS, revisions),
+    }
+
+
+def zero_shot_rows() -> Rows:
+    """Own answers of both teachers: every other one is right."""
+    items = [row for row in item_rows() if row["dataset"] in PLAN.datasets]
+    return [
+        {"model": name, "item_id": item["item_id"], "request_id": f"z-{name}-{n}", "correct": n % 2 == 0}
+        | said(item["key"] if n % 2 == 0 else wrong_key(item))
+        for name in PLAN.teachers
+        for n, item in enumerate(items)
+    ]
 
 
 def zero_shot() -> pa.Table:
@@ -110,22 +242,56 @@ def zero_shot() -> pa.Table:
 
 
 def teaching_tables() -> dict[str, pa.Table]:
-    """Items, trajectories and the metrics that follow from them."""
+    """All tables of a league, and the metrics that follow from its trajectories."""
     trajectories = table(TRAJECTORIES, trajectory_rows())
     metrics = teaching_metrics(trajectories, zero_shot(), policy="wrong", resamples=100, level=0.95, seed=0)
-    return {"items": table(ITEMS, item_rows()), "trajectories": trajectories, "metrics": metrics}
+    bands = [row for row in item_tables()["bands"].to_pylist() if row["item_id"].startswith("sums")]
+    return {
+        "items": table(ITEMS, item_rows()),
+        "bands": table(BANDS, bands),
+        **league_tables(),
+        "trajectories": trajectories,
+        "metrics": metrics,
+    }
 
 
-def items_gate(tables: dict[str, pa.Table], datasets: list[str] = DATASETS) -> dict[str, Any]:
+def board_tables() -> dict[str, pa.Table]:
+    """The metrics and the board that is read from them."""
+    metrics = teaching_tables()["metrics"]
+    return {"board": teaching_board(metrics), "metrics": metrics}
+
+
+def items_expected(tables: dict[str, pa.Table], plan: ItemsPlan = ITEMS_PLAN) -> Suite:
+    """The suite of the items module."""
+    return items_suite(ItemTables(**tables), plan, RULES)
+
+
+def teaching_expected(tables: dict[str, pa.Table], plan: LeaguePlan = PLAN) -> Suite:
+    """The suite of the teaching module."""
+    return teaching_suite(LeagueTables(**tables), plan, READING)
+
+
+def boards_expected(tables: dict[str, pa.Table], plan: LeaguePlan = PLAN) -> Suite:
+    """The suite of the boards."""
+    rows = [BoardRow(plan.league, arm, teacher, plan.rounds) for arm, teacher in plan.exchanges]
+    return boards_suite(tables["board"], tables["metrics"], rows)
+
+
+def items_gate(tables: dict[str, pa.Table], plan: ItemsPlan = ITEMS_PLAN) -> dict[str, Any]:
     """Run the gate of the items module."""
-    return run_gate("items", *items_suite(**tables, datasets=datasets, rules=RULES))
+    return run_gate("items", *items_expected(tables, plan))
 
 
 def teaching_gate(tables: dict[str, pa.Table], plan: LeaguePlan = PLAN, only: str = "") -> dict[str, Any]:
     """Run the gate of the teaching module; of the tables named in `only` alone, to save time."""
-    held, expectations = teaching_suite(**tables, plan=plan)
+    held, expectations = teaching_expected(tables, plan)
     held = {name: table for name, table in held.items() if not only or name in only.split()}
     return run_gate("teaching", held, [check for check in expectations if check.table in held])
+
+
+def boards_gate(tables: dict[str, pa.Table], plan: LeaguePlan = PLAN) -> dict[str, Any]:
+    """Run the gate of the boards."""
+    return run_gate("boards", *boards_expected(tables, plan))
 
 
 def failures(report: dict[str, Any]) -> list[dict[str, Any]]:

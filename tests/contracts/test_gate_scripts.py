@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from gate_tables import DATASETS, PLAN, item_tables, teaching_tables
+from gate_tables import ITEMS_PLAN, PLAN, board_tables, item_tables, teaching_tables
 
 from magister.contracts.schemas import CONTRACTS
 from magister.errors import UserError
 from magister.provenance import make_lineage, read_lineage, write_table
 
 ROOT = Path(__file__).parents[2]
-CONTRACT_OF = {"items_table": "items", "pool_rejected": "rejected"}
+CONTRACT_OF = {
+    "items_table": "items",
+    "pool_rejected": "rejected",
+    "ladder_answers": "answers",
+    "blind_answers": "answers",
+    "zero_shot": "answers",
+    "guides_asked": "asked",
+    "revisions_asked": "asked",
+    "board": "teaching_board",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -45,8 +55,8 @@ def run_items(folder: Path, tables: dict[str, pa.Table]) -> int:
     parts = {"items_table" if name == "items" else name: [table] for name, table in tables.items()}
     for name in ("pool", "pool_rejected"):
         parts[name] = [tables[name].slice(0, 4), tables[name].slice(4)]
-    arguments = ["--params", json.dumps({"datasets": DATASETS}), "--log", str(folder / "log")]
-    arguments += [*written(folder, parts), "--out", "gate", str(folder / "gate.json")]
+    arguments = ["--params", json.dumps(asdict(ITEMS_PLAN)), "--log", str(folder / "log")]
+    arguments += [*written(folder, parts), *outputs(folder)]
     return exit_code(lambda: run_step("scripts.gates.validate_items", validate_items.run, arguments))
 
 
@@ -56,11 +66,27 @@ def run_teaching(folder: Path, tables: dict[str, pa.Table]) -> int:
     from scripts.step import run_step
 
     names = ("students", "teachers", "arms", "rounds", "datasets")
-    params = {name: getattr(PLAN, name) for name in names}
+    params = {name: getattr(PLAN, name) for name in names} | {"blind": PLAN.blindness}
     parts = {"items_table" if name == "items" else name: [table] for name, table in tables.items()}
     arguments = ["--params", json.dumps(params), "--wildcards", json.dumps({"league": PLAN.league})]
-    arguments += [*written(folder, parts), "--out", "gate", str(folder / "gate.json")]
+    arguments += [*written(folder, parts), *outputs(folder)]
     return exit_code(lambda: run_step("scripts.gates.validate_teaching", validate_teaching.run, arguments))
+
+
+def run_boards(folder: Path, tables: dict[str, pa.Table]) -> int:
+    """The exit code of `validate_boards`."""
+    from scripts.gates import validate_boards
+    from scripts.step import run_step
+
+    league = {name: getattr(PLAN, name) for name in ("teachers", "arms", "rounds")}
+    arguments = ["--params", json.dumps({"leagues": {PLAN.league: league}})]
+    arguments += [*written(folder, {name: [table] for name, table in tables.items()}), *outputs(folder)]
+    return exit_code(lambda: run_step("scripts.gates.validate_boards", validate_boards.run, arguments))
+
+
+def outputs(folder: Path) -> list[str]:
+    """The `--out` arguments of a gate."""
+    return ["--out", "gate", str(folder / "gate.json"), "--out", "page", str(folder / "gate.html")]
 
 
 def exit_code(step: Any) -> int:
@@ -71,10 +97,10 @@ def exit_code(step: Any) -> int:
     return 0
 
 
-def with_key(tables: dict[str, pa.Table], key: str) -> dict[str, pa.Table]:
-    """Give the first item another key."""
+def with_status(tables: dict[str, pa.Table], status: str) -> dict[str, pa.Table]:
+    """Say of the first item that it was rewritten in another way."""
     rows = tables["items"].to_pylist()
-    rows[0]["key"] = key
+    rows[0]["rewrite_status"] = status
     return tables | {"items": pa.Table.from_pylist(rows, schema=tables["items"].schema)}
 
 
@@ -89,31 +115,34 @@ def test_a_gate_that_passes_writes_its_report_with_lineage(tmp_path: Path) -> No
     assert (tmp_path / "log").read_text() == "ok\n"
 
 
-def test_a_gate_that_fails_says_which_rows_and_leaves_the_report_only(
+def test_a_gate_that_fails_says_which_rows_and_leaves_report_and_page_only(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_items(tmp_path, item_tables()) == 0
-    assert run_items(tmp_path, with_key(item_tables(), "E")) == 1
+    assert run_items(tmp_path, with_status(item_tables(), "im<b>proved")) == 1
     message = capsys.readouterr().err
     failed = tmp_path / "gate.failed.json"
     assert "gate of items: 1 of" in message
-    assert (
-        "items: key_within_options: expected letters of options that are there, in order; 1 row(s)" in message
-    )
-    assert "item_id=demo-0: key='E', options=" in message
+    assert "items: rewrite_status_known: expected one of native, rules, rewritten or" in message
+    assert "item_id=demo-0: rewrite_status='im<b>proved'" in message
     assert f"Full report: {failed}" in message
     assert (tmp_path / "log").read_text() == message
     assert not (tmp_path / "gate.json").exists()
+    assert not (tmp_path / "gate.html").exists()
     report = json.loads(failed.read_text())
     assert report["success"] is False
-    assert str(tmp_path) not in failed.read_text()
+    page = (tmp_path / "gate.failed.html").read_text()
+    assert "im&lt;b&gt;proved" in page
+    assert str(tmp_path) not in failed.read_text() + page
 
 
-def test_a_gate_that_passes_again_removes_the_report_of_the_failure(tmp_path: Path) -> None:
-    assert run_items(tmp_path, with_key(item_tables(), "E")) == 1
+def test_a_gate_that_passes_again_removes_what_the_failure_left(tmp_path: Path) -> None:
+    assert run_items(tmp_path, with_status(item_tables(), "improved")) == 1
     assert run_items(tmp_path, item_tables()) == 0
-    assert (tmp_path / "gate.json").is_file()
-    assert not (tmp_path / "gate.failed.json").exists()
+    assert {path.name for path in tmp_path.glob("gate*")} == {
+        *("gate.json", "gate.json.lineage.json", "gate.html", "gate.html.lineage.json"),
+    }
+    assert read_lineage(tmp_path / "gate.html") == read_lineage(tmp_path / "gate.json")
 
 
 def test_the_gate_file_has_the_same_bytes_each_time(tmp_path: Path) -> None:
@@ -121,8 +150,23 @@ def test_the_gate_file_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     for folder in (first, second):
         folder.mkdir()
         assert run_teaching(folder, teaching_tables()) == 0
-    assert (first / "gate.json").read_bytes() == (second / "gate.json").read_bytes()
-    assert str(tmp_path) not in (first / "gate.json").read_text()
+    for name in ("gate.json", "gate.html"):
+        assert (first / name).read_bytes() == (second / name).read_bytes()
+        assert str(tmp_path) not in (first / name).read_text()
+
+
+def test_the_gate_of_the_boards_names_a_number_that_nobody_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = board_tables()
+    assert run_boards(tmp_path, tables) == 0
+    rows = tables["board"].to_pylist()
+    next(row for row in rows if row["teacher"] == "una")["aa"] = 0.75
+    tables["board"] = pa.Table.from_pylist(rows, schema=tables["board"].schema)
+    assert run_boards(tmp_path, tables) == 1
+    message = capsys.readouterr().err
+    assert "aa_as_measured: expected AA as in the metrics; 1 row(s)" in message
+    assert "league=main, arm=taught, teacher=una: aa=0.75" in message
 
 
 def test_the_teaching_gate_names_what_a_league_lacks(
@@ -143,8 +187,7 @@ def test_a_full_disk_is_the_users_to_mend(tmp_path: Path, monkeypatch: pytest.Mo
         raise OSError(28, "No space left on device", str(self))
 
     monkeypatch.setattr(Path, "write_text", full)
-    step = Step(
-        "validate_items", "scripts.gates.validate_items", {}, {"gate": tmp_path / "gate.json"}, {}, {}, {}
-    )
+    outputs = {"gate": tmp_path / "gate.json", "page": tmp_path / "gate.html"}
+    step = Step("validate_items", "scripts.gates.validate_items", {}, outputs, {}, {}, {})
     with pytest.raises(UserError, match="No space left on device"):
         conclude(step, {"module": "items", "success": False, "expectations": []})

@@ -66,6 +66,11 @@ def test_a_failed_call_is_neither_right_nor_wrong() -> None:
     assert row["answer"] is None
 
 
+def test_a_reply_that_reports_a_failed_call_is_neither_right_nor_wrong() -> None:
+    row = read({"text": "$ERROR$"})
+    assert (row["status"], row["rule"], row["correct"], row["error"]) == ("error", "call_failed", None, None)
+
+
 def test_a_prompt_beyond_the_window_is_the_models_failure_and_counted_apart() -> None:
     row = read({"error": "context_length", "finish": None})
     assert (row["status"], row["correct"]) == ("context_exceeded", False)

@@ -29,7 +29,7 @@ TRACKED = (
     ".gitignore",
 )
 OUTS = ("data/models", "data/items", "data/teaching", "results")
-RATING = {"teaching_metrics/tiny", "validate_teaching/tiny", "teaching_board"}
+RATING = {"teaching_metrics/tiny", "validate_teaching/tiny", "teaching_board", "validate_boards"}
 """Jobs that depend on how intervals are worked out."""
 
 Params = dict[str, Any]

@@ -65,11 +65,63 @@ def same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
     return true(pc.equal(one, other))
 
 
-def facts(table: pa.Table, others: pa.Table, key: str, columns: Sequence[str]) -> tuple[Mask, pa.Table]:
-    """Whether each row's key is known to another table, and that table's columns (null where it is not)."""
-    places = pc.index_in(table[key], value_set=others[key].combine_chunks())
-    known = np.asarray(pc.and_(pc.is_valid(places), pc.is_valid(table[key])).to_numpy(), dtype=bool)
-    return known, others.select(list(columns)).take(places)
+def agree(one: pa.ChunkedArray, other: pa.ChunkedArray) -> Mask:
+    """Equal values, or null in both."""
+    return same(one, other) | (absent(one) & absent(other))
+
+
+def all_agree(one: pa.Table, other: pa.Table) -> Mask:
+    """Rows of two tables of the same columns that agree in all of them."""
+    return np.logical_and.reduce([agree(one[name], other[name]) for name in one.column_names])
+
+
+def positions(table: pa.Table, others: pa.Table, key: Sequence[str], other_key: Sequence[str] = ()) -> Codes:
+    """The row of another table that has the same key, -1 where none has.
+
+    Args:
+        table: rows that look for a match.
+        others: rows that are looked for; of several with one key the first is found.
+        key: columns of `table`.
+        other_key: what they are called in `others`, where the names differ.
+    """
+    named = list(zip(key, other_key or key, strict=True))
+    columns = {
+        name: pa.chunked_array([*table[name].chunks, *others[other].chunks], table[name].type)
+        for name, other in named
+    }
+    codes = row_codes(pa.table(columns), list(key))
+    wanted, known = codes[: table.num_rows], codes[table.num_rows :]
+    if not known.size:
+        return np.full(wanted.size, -1, dtype=np.int64)
+    order = np.argsort(known, kind="stable")
+    place = np.minimum(np.searchsorted(known[order], wanted), known.size - 1)
+    found = order[place]
+    return np.where(known[found] == wanted, found, -1)
+
+
+def taken(others: pa.Table, place: Codes, columns: Sequence[str]) -> pa.Table:
+    """Rows of another table by position; null where the position is -1."""
+    return others.select(list(columns)).take(pa.array(place, mask=place < 0))
+
+
+def facts(
+    table: pa.Table,
+    others: pa.Table,
+    key: str | Sequence[str],
+    columns: Sequence[str],
+    other_key: Sequence[str] = (),
+) -> tuple[Mask, pa.Table]:
+    """Whether each row's key is known to another table, and that table's columns (null where it is not).
+
+    Args:
+        table: rows that look for a match.
+        others: rows that are looked for.
+        key: columns of `table`.
+        columns: columns of `others` to return.
+        other_key: what the key's columns are called in `others`, where the names differ.
+    """
+    place = positions(table, others, [key] if isinstance(key, str) else key, other_key)
+    return place >= 0, taken(others, place, columns)
 
 
 def constant_within(table: pa.Table, group: Sequence[str], columns: Sequence[str]) -> Mask:
@@ -97,3 +149,28 @@ def absent(column: pa.ChunkedArray) -> Mask:
 def numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """A column as floats; null becomes NaN."""
     return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+
+
+def text_lengths(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Characters of each text; null has none."""
+    return np.asarray(pc.fill_null(pc.utf8_length(column), 0).to_numpy(), dtype=np.int64)
+
+
+def matches(column: pa.ChunkedArray, pattern: str) -> Mask:
+    """Texts in which a regular expression finds something; a null is no match."""
+    return true(pc.match_substring_regex(column, pattern))
+
+
+def largest_number(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    """The largest of the whole numbers that stand in each text, -1 where there is none."""
+    pieces = pc.split_pattern_regex(pc.fill_null(column, ""), r"\D+").combine_chunks()
+    row, words = pc.list_parent_indices(pieces).to_numpy(), pieces.flatten()
+    # Longer ones fit no number; nothing that is counted here comes near.
+    number = pc.not_equal(words, "")
+    row, words = (
+        row[number.to_numpy(zero_copy_only=False)],
+        pc.utf8_slice_codeunits(words.filter(number), 0, 18),
+    )
+    largest = np.full(len(column), -1, dtype=np.int64)
+    np.maximum.at(largest, row, words.cast(pa.int64()).to_numpy())
+    return largest

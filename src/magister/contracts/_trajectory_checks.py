@@ -2,54 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from magister.contracts._columns import Mask, absent, constant_within, facts, member, places, same, true
-from magister.contracts._league import LeaguePlan
-from magister.contracts._small import LETTERS, letters_fit, small_contract
+from magister.contracts._columns import (
+    Mask,
+    absent,
+    agree,
+    all_agree,
+    constant_within,
+    facts,
+    member,
+    same,
+    taken,
+    true,
+)
+from magister.contracts._league import Grid, Replies, at, place_checks
+from magister.contracts._reply_checks import choice_checks, sized
+from magister.contracts._small import small_contract
 from magister.contracts.gate import RowCheck
 from magister.contracts.schemas import STATUSES, Contract
 
 
-def _answers_fit(answers: pa.ChunkedArray, sizes: pa.ChunkedArray) -> Mask:
-    """Whether every letter of an answer names an option; no answer names none."""
-    coded = answers.combine_chunks().dictionary_encode()
-    words = coded.dictionary.to_pylist()
-    # The smallest number of options with which each answer is one; 27 for what is no answer at all.
-    needs = np.array(
-        [LETTERS.index(word[-1]) + 1 if letters_fit(word, 26) else 27 for word in words] + [0],
-        dtype=np.int64,
-    )
-    codes = coded.indices.fill_null(len(words)).to_numpy()
-    return np.asarray(needs[codes] <= pc.fill_null(sizes, 0).to_numpy(), dtype=bool)
-
-
-def plan_cells(
-    trajectories: pa.Table, item_ids: Sequence[str], plan: LeaguePlan, exchange: NDArray[np.int64]
-) -> tuple[Contract, pa.Table]:
+def plan_cells(trajectories: pa.Table, grid: Grid) -> tuple[Contract, pa.Table]:
     """Every cell of the plan with the number of its rounds that are there exactly once."""
-    rounds = plan.rounds + 1
-    shape = (len(plan.exchanges), len(plan.students), len(item_ids), rounds)
-    at = [
-        exchange,
-        places(trajectories["student"], plan.students),
-        places(trajectories["item_id"], item_ids),
-    ]
-    number = pc.fill_null(trajectories["round"], -1).to_numpy().astype(np.int64)
-    inside = np.logical_and.reduce([part >= 0 for part in at]) & (number >= 0) & (number < rounds)
-    flat = np.ravel_multi_index([*(part[inside] for part in at), number[inside]], shape)
-    once = (np.bincount(flat, minlength=int(np.prod(shape))) == 1).reshape(-1, rounds).sum(axis=1)
-    exchanges, students, items = (axis.ravel() for axis in np.indices(shape[:3], dtype=np.int32))
+    plan, rounds = grid.plan, grid.plan.rounds + 1
+    number = grid.number(trajectories)
+    once = (np.bincount(number[number >= 0], minlength=grid.size) == 1).reshape(-1, rounds).sum(axis=1)
+    exchanges, students, items = (axis.ravel() for axis in np.indices(grid.shape[:3], dtype=np.int32))
     columns = {
         "arm": pa.array([arm for arm, _ in plan.exchanges], pa.string()).take(pa.array(exchanges)),
         "teacher": pa.array([name for _, name in plan.exchanges], pa.string()).take(pa.array(exchanges)),
         "student": pa.array(list(plan.students), pa.string()).take(pa.array(students)),
-        "item_id": pa.array(list(item_ids), pa.string()).take(pa.array(items)),
+        "item_id": pa.array(list(grid.item_ids), pa.string()).take(pa.array(items)),
         "n_rounds": pa.array(once, pa.int64()),
     }
     contract = small_contract(
@@ -61,19 +47,61 @@ def plan_cells(
     return contract, pa.table(columns, schema=contract.schema)
 
 
-def trajectory_checks(
-    rows: pa.Table, items: pa.Table, plan: LeaguePlan, exchange: NDArray[np.int64]
+def joined_checks(
+    rows: pa.Table, bands: pa.Table, guides: pa.Table, replies: Replies, grid: Grid
 ) -> list[RowCheck]:
+    """Trajectories say what the tables say that they were joined from.
+
+    Args:
+        rows: TRAJECTORIES.
+        bands: BANDS.
+        guides: GUIDES of all rounds, teachers and arms.
+        replies: the students' replies.
+        grid: the places of the league.
+    """
+    number = grid.number(rows)
+    inside = number >= 0
+    reply = ("status", "answer", "correct", "request_id")
+    replied, given = replies.take(number, reply)
+    guide = ("verdict", "status", "leak", "request_id")
+    said = at(grid.rows(guides), number)
+    names = ["verdict", "guide_status", "leak", "guide_request_id"]
+    told = taken(guides, said, guide).rename_columns(names)
+    guided = true(pc.greater(rows["round"], 0))
+    _, banded = facts(rows, bands, "item_id", ("band",))
+
+    def check(name: str, columns: tuple[str, ...], expected: str, passed: Mask) -> RowCheck:
+        return RowCheck("trajectories", name, columns, expected, passed)
+
+    return [
+        check(
+            "replies_as_given",
+            reply,
+            "as in blind_answers at round 0 and in revisions after it",
+            ~inside | replied & all_agree(rows.select(reply), given),
+        ),
+        check(
+            "guides_as_given",
+            tuple(names),
+            "as in guides",
+            ~inside | ~guided | (said >= 0) & all_agree(rows.select(names), told),
+        ),
+        check("band_as_given", ("band",), "as in bands", agree(rows["band"], banded["band"])),
+    ]
+
+
+def trajectory_checks(rows: pa.Table, items: pa.Table, grid: Grid) -> list[RowCheck]:
     """Checks on single rows.
 
     Args:
         rows: TRAJECTORIES.
         items: ITEMS of the league.
-        plan: what the league was to run.
-        exchange: position of each row's (arm, teacher) in the plan, -1 for others.
+        grid: the places of the league.
     """
-    sized = items.append_column("n_options", pc.list_value_length(items["options"]))
-    known, truth = facts(rows, sized, "item_id", ("dataset", "domain", "cluster_id", "n_options", "key"))
+    plan = grid.plan
+    known, truth = facts(
+        rows, sized(items), "item_id", ("dataset", "domain", "cluster_id", "n_options", "key")
+    )
     shared = ("dataset", "domain", "cluster_id", "n_options")
     kept = np.logical_and.reduce([same(rows[name], truth[name]) for name in shared])
     number = pc.fill_null(rows["round"], -1).to_numpy()
@@ -86,8 +114,6 @@ def trajectory_checks(
     no_leak = true(pc.equal(rows["leak"], "none"))
     no_guide = absent(rows["guide_request_id"])
     no_answer = absent(rows["answer"])
-    unmarked = absent(rows["correct"])
-    right = ok & same(rows["answer"], truth["key"])
     reply = ("status", "answer", "correct", "request_id")
     shared_reply = np.ones(rows.num_rows, dtype=bool)
     shared_reply[blind] = constant_within(rows.filter(pa.array(blind)), ("student", "item_id"), reply)
@@ -98,47 +124,17 @@ def trajectory_checks(
         return RowCheck("trajectories", name, columns, expected, passed)
 
     return [
-        check("item_in_league", ("item_id",), "an item of the league's data sets", known),
+        *place_checks("trajectories", rows, grid, 0),
+        *choice_checks("trajectories", rows, known, truth["key"], truth["n_options"]),
         check("item_facts_kept", shared, "as in items", kept | ~known),
         check(
             "league_is_its_own", ("league",), f"league {plan.league}", member(rows["league"], [plan.league])
-        ),
-        check("exchange_in_league", ("arm", "teacher"), "an arm and teacher of the league", exchange >= 0),
-        check(
-            "student_in_league",
-            ("student",),
-            "a student of the league",
-            member(rows["student"], plan.students),
-        ),
-        check(
-            "round_in_league",
-            ("round",),
-            f"a round from 0 to {plan.rounds}",
-            (number >= 0) & (number <= plan.rounds),
-        ),
-        check(
-            "correct_null_on_error",
-            ("status", "correct"),
-            "`correct` null on an error, and only then",
-            unmarked == error,
         ),
         check(
             "answer_where_ok",
             ("status", "answer"),
             "an answer where the status is ok, and only there",
             no_answer != ok,
-        ),
-        check(
-            "answer_within_options",
-            ("answer", "n_options"),
-            "letters of options that are there",
-            _answers_fit(rows["answer"], rows["n_options"]),
-        ),
-        check(
-            "correct_agrees_with_key",
-            ("answer", "correct", "status"),
-            "`correct` where the answer is the item's key, and only there",
-            (true(rows["correct"]) == right) | unmarked | ~known,
         ),
         check(
             "blind_answers_shared",

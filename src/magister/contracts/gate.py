@@ -1,6 +1,8 @@
 """Gates: Great Expectations between the modules of the pipeline.
 
-Suites are built from contracts, in Python, in a context that leaves nothing on disk. What an engine for
+Suites are built from contracts, in Python, in a context that leaves nothing on disk. The engine takes a
+hundredth of a second for an expectation, whatever the table, so a table is held to its row counts, its key and
+the number of promises that its rows break; what does not hold is then expected on its own. What an engine for
 expectations lets pass by design fails here: an empty table (a row count is always expected), NaN in a range
 (floats must be finite), nulls in a closed vocabulary (required columns are checked for them) and a gate that
 expects nothing.
@@ -8,10 +10,8 @@ expects nothing.
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,62 +20,36 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from magister.contracts._columns import row_codes
+from magister.contracts._engine import frames
+from magister.contracts._promises import (
+    Expectation,
+    Promises,
+    RowCheck,
+    RowCount,
+    Spec,
+    Suite,
+    Tables,
+    column_types,
+    sound_columns,
+    table_promises,
+    type_mismatches,
+)
 from magister.contracts.schemas import Contract
+
+__all__ = [
+    "Expectation",
+    "RowCheck",
+    "RowCount",
+    "Suite",
+    "Tables",
+    "describe_failures",
+    "run_gate",
+    "type_mismatches",
+]
 
 FIRST = 5
 _TEXT = 120
-_ABSENT = "(absent)"
-
-Tables = dict[str, tuple[Contract, pa.Table]]
-"""By name: what a table promises, and the table."""
-
-
-@dataclass(frozen=True)
-class RowCheck:
-    """A rule that every row of a table keeps, worked out ahead.
-
-    Attributes:
-        table: name of the table.
-        name: name of the rule.
-        columns: the columns that it reads; their values are shown for rows that break it.
-        expected: the rule as a sentence.
-        passed: whether each row keeps it, in the order of the table.
-    """
-
-    table: str
-    name: str
-    columns: tuple[str, ...]
-    expected: str
-    passed: NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class RowCount:
-    """How many rows a table must have, known from others.
-
-    Attributes:
-        table: name of the table.
-        rows: the number.
-        expected: where it comes from.
-    """
-
-    table: str
-    rows: int
-    expected: str
-
-
-Expectation = RowCheck | RowCount
-Suite = tuple[Tables, list[Expectation]]
-
-
-@dataclass(frozen=True)
-class _Spec:
-    """An expectation with what the report says of it."""
-
-    build: Any
-    expected: str
-    columns: tuple[str, ...] = ()
-    check: str | None = None
+_BROKEN = "(broken promises)"
 
 
 @dataclass(frozen=True)
@@ -85,7 +59,7 @@ class _Subject:
     Attributes:
         table: name of the table in the report.
         frame: the pandas frame; row i stands for row i of `rows`.
-        rows: the sorted table that keys and values are read from.
+        rows: the table that keys and values are read from.
         key: columns that name a row.
         specs: what is expected.
     """
@@ -94,26 +68,7 @@ class _Subject:
     frame: Any
     rows: pa.Table
     key: tuple[str, ...]
-    specs: list[_Spec] = field(default_factory=list)
-
-
-def type_mismatches(contract: Contract, table: pa.Table) -> list[str]:
-    """Columns that are not what the contract says."""
-    return [name for name, expected, found in _types(contract, table) if expected != found]
-
-
-def _types(contract: Contract, table: pa.Table) -> list[tuple[str, str, str]]:
-    """Every column of either with its expected and its found type."""
-    wanted, given = contract.schema, table.schema
-    rows = []
-    for name in sorted({*wanted.names, *given.names}):
-        expected = str(wanted.field(name).type) if name in wanted.names else _ABSENT
-        found = str(given.field(name).type) if given.names.count(name) == 1 else _ABSENT
-        # The name of a list's elements is none of its type: parquet calls them otherwise.
-        if name in wanted.names and found != _ABSENT and wanted.field(name).type == given.field(name).type:
-            found = expected
-        rows.append((name, expected, found))
-    return rows
+    specs: Sequence[Spec]
 
 
 def _is_list(kind: pa.DataType) -> bool:
@@ -154,87 +109,54 @@ def _frame(table: pa.Table, by_value: set[str]) -> Any:
     return pa.table(columns).to_pandas()
 
 
-def _contract_specs(gx: Any, contract: Contract, sound: set[str], count: RowCount | None) -> list[_Spec]:
-    """What a contract says, for the columns that are of the type that it says."""
-    names = contract.schema.names
-    specs = [_Spec(gx.ExpectTableColumnsToMatchOrderedList(column_list=names), "the columns of the contract")]
-    if count is not None:
-        specs.append(
-            _Spec(gx.ExpectTableRowCountToEqual(value=count.rows), f"{count.rows} rows: {count.expected}")
-        )
-    if not contract.may_be_empty:
-        specs.append(_Spec(gx.ExpectTableRowCountToBeBetween(min_value=1), "at least one row"))
-    for column in contract.schema:
-        if column.name in sound and not column.nullable:
-            build = gx.ExpectColumnValuesToNotBeNull(column=column.name)
-            specs.append(_Spec(build, "a value in every row", (column.name,)))
-    if sound.issuperset(contract.key):
-        build = (
-            gx.ExpectCompoundColumnsToBeUnique(column_list=list(contract.key), ignore_row_if="never")
-            if len(contract.key) > 1
-            else gx.ExpectColumnValuesToBeUnique(column=contract.key[0])
-        )
-        specs.append(_Spec(build, "one row per key", contract.key))
-    for name, words in contract.allowed.items():
-        if name in sound:
-            build = gx.ExpectColumnValuesToBeInSet(column=name, value_set=list(words))
-            specs.append(_Spec(build, f"one of {', '.join(words)}", (name,)))
-    for name, (low, high) in contract.ranges.items():
-        if name in sound:
-            build = gx.ExpectColumnValuesToBeBetween(column=name, min_value=low, max_value=high)
-            specs.append(_Spec(build, f"from {low:g} to {high:g}", (name,)))
-    return specs
+def _broken(made: Promises, rows: int) -> NDArray[np.int64]:
+    """How many promises each row breaks."""
+    count = np.zeros(rows, dtype=np.int64)
+    for spec in made.single:
+        if not spec.holds and spec.passed is not None:
+            count += ~spec.passed
+    return count
 
 
-def _finite(contract: Contract, table: pa.Table, sound: set[str]) -> Iterator[RowCheck]:
-    """A range lets NaN pass, and pandas takes it for a null; Arrow knows the difference."""
-    for column in contract.schema:
-        if column.name in sound and pa.types.is_floating(column.type):
-            finite = pc.fill_null(pc.is_finite(table[column.name]), True).to_numpy()
-            yield RowCheck(contract.name, f"{column.name}_finite", (column.name,), "a finite number", finite)
+def _summary(name: str, contract: Contract, table: pa.Table, made: Promises) -> _Subject:
+    """The table as a whole: as many rows as there must be, each with a key of its own, none that breaks a promise."""
+    columns = [column for column in contract.key if column in sound_columns(contract, table)]
+    frame = _frame(table.select(columns), {*columns})
+    frame[_BROKEN] = _broken(made, table.num_rows)
+    none = Spec(
+        "expect_column_values_to_be_in_set", {"column": _BROKEN, "value_set": [0]}, "no broken promise"
+    )
+    return _Subject(name, frame, table, (), [*made.whole, none])
 
 
-def _subjects(
-    gx: Any, name: str, contract: Contract, table: pa.Table, own: Sequence[Expectation]
-) -> list[_Subject]:
-    """The frames of a table: its columns and types, its rows, and the rules worked out ahead."""
-    if not contract.key:
-        raise ValueError(f"contract {contract.name!r} has no key to name rows by")
-    types = _types(contract, table)
-    sound = {column for column, expected, found in types if expected == found}
+def _details(name: str, contract: Contract, table: pa.Table, made: Promises) -> list[_Subject]:
+    """What does not hold, one expectation each, over rows in the order of their key."""
+    sound = sound_columns(contract, table)
     key = tuple(column for column in contract.key if column in sound)
     order = _order(table, key, sound)
     rows = table if order is None else table.take(order)
+    types = column_types(contract, table)
     type_rows = pa.table(
         {title: [row[i] for row in types] for i, title in enumerate(("column", "expected", "found"))}
     )
-    build = gx.ExpectColumnPairValuesToBeEqual(column_A="expected", column_B="found", ignore_row_if="neither")
-    typed = _Spec(build, "the types of the contract", ("expected", "found"), "types")
-    counts = [e for e in own if isinstance(e, RowCount)]
+    listed, typed = made.layout
+    failed = [spec for spec in (*made.whole, *made.single) if not spec.holds]
+    rules = [spec for spec in failed if spec.check is not None]
+    masks = {
+        spec.check: spec.passed if order is None or spec.passed is None else spec.passed[order]
+        for spec in rules
+    }
+    plain = [spec for spec in failed if spec.check is None]
+    read = {column for spec in plain for column in spec.columns}
     subjects = [
         _Subject(name, type_rows.to_pandas(), type_rows, ("column",), [typed]),
+        _Subject(name, table.slice(0, 0).to_pandas(), table.slice(0, 0), (), [listed]),
         _Subject(
-            name,
-            _frame(rows, {*contract.key, *contract.allowed}),
-            rows,
-            key,
-            _contract_specs(gx, contract, sound, counts[0] if counts else None),
+            name, _frame(rows.select(sorted(read)), {*contract.key, *contract.allowed}), rows, key, plain
         ),
+        _Subject(name, pa.table(masks).to_pandas() if masks else None, rows, key, rules),
     ]
-    checks = [*_finite(contract, table, sound), *(e for e in own if isinstance(e, RowCheck))]
-    if checks:
-        masks, specs = {}, []
-        for check in checks:
-            passed = np.asarray(check.passed)
-            if passed.dtype != bool or passed.shape != (table.num_rows,):
-                raise ValueError(f"check {check.name!r}: one truth value per row of {name!r} is needed")
-            masks[check.name] = passed if order is None else passed[order]
-            build = gx.ExpectColumnValuesToBeInSet(column=check.name, value_set=[True])
-            specs.append(_Spec(build, check.expected, check.columns, check.name))
-        if len(masks) != len(checks):
-            raise ValueError(f"table {name!r}: two checks have one name")
-        subjects.append(_Subject(name, pa.table(masks).to_pandas(), rows, key, specs))
-    return subjects
+    return [subject for subject in subjects if any(not spec.holds for spec in subject.specs)]
 
 
 def _shown(value: Any) -> Any:
@@ -246,48 +168,54 @@ def _shown(value: Any) -> Any:
     return value if not isinstance(value, str) or len(value) <= _TEXT else f"{value[: _TEXT - 4]} ..."
 
 
-def _entry(subject: _Subject, spec: _Spec, result: Any) -> dict[str, Any]:
-    """One line of the report."""
+def _line(table: str, spec: Spec, observed: Any) -> dict[str, Any]:
+    """One line of the report, of an expectation that holds."""
+    return {
+        "table": table,
+        "expectation": spec.type,
+        "check": spec.check,
+        "columns": list(spec.columns),
+        "expected": spec.expected,
+        "observed": observed,
+        "success": True,
+        "n_failed": 0,
+        "first_failed_keys": [],
+        "first_failed_values": [],
+    }
+
+
+def _entry(subject: _Subject, spec: Spec, result: Any) -> dict[str, Any]:
+    """One line of the report, as the engine found it."""
     seen = result.result
-    broken = result.exception_info
     by_row = "element_count" in seen
     places = seen.get("partial_unexpected_index_list") or []
     columns = [name for name in spec.columns if name in subject.rows.column_names]
-    rows = (
-        subject.rows.select(list(dict.fromkeys([*subject.key, *columns])))
-        .take(pa.array(places, pa.int64()))
-        .to_pylist()
-    )
+    shown = subject.rows.select(list(dict.fromkeys([*subject.key, *columns])))
+    # A table without columns has no rows to show.
+    rows = shown.take(pa.array(places, pa.int64())).to_pylist() or [{} for _ in places]
     keys = [
         {name: row[name] for name in subject.key} if subject.key else {"row": place}
         for row, place in zip(rows, places, strict=True)
     ]
     observed = seen["element_count"] if by_row else seen.get("observed_value")
-    if observed is None:
-        observed = str(broken)
-    return {
-        "table": subject.table,
-        "expectation": result.expectation_config.type,
-        "check": spec.check,
-        "columns": list(spec.columns),
-        "expected": spec.expected,
-        "observed": observed,
-        "success": bool(result.success),
+    return _line(subject.table, spec, str(result.exception_info) if observed is None else observed) | {
+        "success": bool(result.success) and spec.holds,
         "n_failed": int(seen["unexpected_count"]) if by_row else int(not result.success),
         "first_failed_keys": keys,
         "first_failed_values": [{name: _shown(row[name]) for name in columns} for row in rows],
     }
 
 
-def _validate(context: Any, subject: _Subject, number: int) -> list[dict[str, Any]]:
+def _validate(subject: _Subject) -> list[dict[str, Any]]:
+    """Run the suite of a frame."""
+    batch = frames().get_batch({"dataframe": subject.frame})
     import great_expectations as gx
 
-    asset = context.data_sources.pandas_default.add_dataframe_asset(f"{subject.table}-{number}")
-    batch = asset.add_batch_definition_whole_dataframe("whole").get_batch({"dataframe": subject.frame})
-    suite = gx.ExpectationSuite(name=f"{subject.table}-{number}")
+    suite = gx.ExpectationSuite(name=subject.table)
     for place, spec in enumerate(subject.specs):
-        spec.build.meta = {"place": place}
-        suite.add_expectation(spec.build)
+        built = spec.build(gx.expectations)
+        built.meta = {"place": place}
+        suite.add_expectation(built)
     # COMPLETE would list every failed row; the summary counts all and lists the first.
     results = batch.validate(
         suite,
@@ -301,19 +229,46 @@ def _validate(context: Any, subject: _Subject, number: int) -> list[dict[str, An
     return [_entry(subject, spec, by_place[place]) for place, spec in enumerate(subject.specs)]
 
 
-def _library() -> tuple[Any, Any]:
-    """Great Expectations and a context without analytics, progress bars and docs. The import takes seconds."""
-    os.environ["GX_ANALYTICS_ENABLED"] = "False"
-    import great_expectations as gx
-    from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults
-
-    logging.getLogger("great_expectations").setLevel(logging.ERROR)
-    config = DataContextConfig(
-        store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False),
-        analytics_enabled=False,
-        progress_bars={"globally": False},
+def _layouts(tables: Mapping[str, tuple[Contract, pa.Table]]) -> _Subject:
+    """Columns, their order and types of all tables in one frame."""
+    found: dict[str, list[str]] = {"expected": [], "found": []}
+    for name, (contract, table) in tables.items():
+        for column, expected, seen in column_types(contract, table):
+            for side, kind, names in (
+                ("expected", expected, contract.schema.names),
+                ("found", seen, table.column_names),
+            ):
+                place = names.index(column) if column in names else -1
+                found[side].append(f"{name}.{column} {place} {kind}")
+    rows = pa.table(found)
+    spec = Spec(
+        "expect_column_pair_values_to_be_equal",
+        {"column_A": "expected", "column_B": "found", "ignore_row_if": "neither"},
+        "the columns of the contracts",
     )
-    return gx, gx.get_context(mode="ephemeral", project_config=config)
+    return _Subject("layouts", rows.to_pandas(), rows, (), [spec])
+
+
+def _gate_entries(
+    name: str, promise: tuple[Contract, pa.Table], own: Sequence[Expectation], laid_out: bool
+) -> list[dict[str, Any]]:
+    """The lines of a table: one look at all of its promises, and one at each that does not hold."""
+    contract, table = promise
+    made = table_promises(name, contract, table, own)
+    *whole, summary = _validate(_summary(name, contract, table, made))
+    entries = {id(spec): entry for spec, entry in zip(made.whole, whole, strict=True)}
+    for spec in made.layout:
+        observed = len(column_types(contract, table)) if spec.check else table.column_names
+        entries[id(spec)] = _line(name, spec, observed)
+    for spec in made.single:
+        entries[id(spec)] = _line(name, spec, table.num_rows)
+    if not laid_out or not summary["success"] or not all(entry["success"] for entry in whole):
+        for subject in _details(name, contract, table, made):
+            found = _validate(subject)
+            entries |= {id(spec): entry for spec, entry in zip(subject.specs, found, strict=True)}
+    lines = list(entries.values())
+    # The engine has the last word, also where nothing above explains it.
+    return lines if summary["success"] or not all(line["success"] for line in lines) else [*lines, summary]
 
 
 def run_gate(
@@ -340,12 +295,11 @@ def run_gate(
     unknown = sorted({e.table for e in expectations} - set(tables))
     if unknown:
         raise ValueError(f"expectations about tables that are not given: {', '.join(unknown)}")
-    gx, context = _library()
     entries: list[dict[str, Any]] = []
-    for name, (contract, table) in sorted(tables.items()):
+    (layouts,) = _validate(_layouts(tables)) if tables else ({"success": False},)
+    for name, promise in sorted(tables.items()):
         own = [e for e in expectations if e.table == name]
-        for number, subject in enumerate(_subjects(gx.expectations, name, contract, table, own)):
-            entries += _validate(context, subject, number)
+        entries += _gate_entries(name, promise, own, layouts["success"])
     entries.sort(
         key=lambda entry: (entry["table"], entry["check"] or "", entry["expectation"], entry["columns"])
     )

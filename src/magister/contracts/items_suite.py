@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from magister.contracts._columns import Mask, facts, member, row_codes, same, true
+from magister.contracts._columns import Mask, absent, facts, member, row_codes, same, true
+from magister.contracts._harvest_checks import distractor_checks, free_answer_checks
+from magister.contracts._ladder_checks import band_checks, ladder_checks
+from magister.contracts._reply_checks import ReadingRules
 from magister.contracts._small import INFINITE, LETTERS, comparable, letters_fit, small_contract
-from magister.contracts.gate import RowCheck, RowCount, Suite, Tables
-from magister.contracts.schemas import BANDS, ITEMS, POOL, REJECTED, REWRITE, Contract
+from magister.contracts.gate import Expectation, RowCheck, RowCount, Suite, Tables
+from magister.contracts.schemas import (
+    ANSWERS,
+    BANDS,
+    DISTRACTORS,
+    FREE_ANSWERS,
+    ITEMS,
+    POOL,
+    REJECTED,
+    REWRITE,
+    Contract,
+)
+
+__all__ = ["ItemRules", "ItemTables", "ItemsPlan", "ReadingRules", "items_suite"]
 
 ORIGINS = ("gold", "harvested", "padded", "native")
 MIN_BALANCE_P = 1e-4
@@ -25,10 +40,58 @@ class ItemRules:
     Attributes:
         fold: an option as it is compared with its neighbours.
         balance: p value by data set of keys being spread evenly over the places.
+        reading: rules that replies are read by.
+        max_chars: length of the longest distractor.
     """
 
     fold: Callable[[str], str]
     balance: Callable[[pa.Table], Mapping[str, float]]
+    reading: ReadingRules
+    max_chars: int
+
+
+@dataclass(frozen=True)
+class ItemsPlan:
+    """What the items module was to make.
+
+    Attributes:
+        datasets: the configured data sets.
+        distractor_models: models that answer open questions.
+        samples: answers of each to a question.
+        ladder: models that grade difficulty, weakest first.
+        band_cuts: ascending means that part the bands.
+    """
+
+    datasets: Sequence[str]
+    distractor_models: Sequence[str]
+    samples: int
+    ladder: Sequence[str]
+    band_cuts: Sequence[float]
+
+
+@dataclass(frozen=True)
+class ItemTables:
+    """The tables of the items module; one that nobody was to fill is empty.
+
+    Attributes:
+        pool: POOL of all data sets.
+        pool_rejected: REJECTED by the data gate.
+        free_answers: FREE_ANSWERS of all distractor models.
+        distractors: DISTRACTORS.
+        items: ITEMS.
+        rejected: REJECTED while items were built.
+        ladder_answers: ANSWERS of all models of the ladder.
+        bands: BANDS.
+    """
+
+    pool: pa.Table
+    pool_rejected: pa.Table
+    free_answers: pa.Table
+    distractors: pa.Table
+    items: pa.Table
+    rejected: pa.Table
+    ladder_answers: pa.Table
+    bands: pa.Table
 
 
 def _gold_fits(key: str, options: Sequence[str], gold: str) -> bool:
@@ -93,47 +156,17 @@ def _pairs_member(table: pa.Table, of: pa.Table) -> Mask:
     return np.isin(codes[: table.num_rows], codes[table.num_rows :])
 
 
-def items_suite(
-    pool: pa.Table,
-    pool_rejected: pa.Table,
-    items: pa.Table,
-    rejected: pa.Table,
-    bands: pa.Table,
-    *,
-    datasets: Sequence[str],
-    rules: ItemRules,
-) -> Suite:
-    """What the items module promises.
-
-    Args:
-        pool: POOL of all data sets.
-        pool_rejected: REJECTED by the data gate.
-        items: ITEMS.
-        rejected: REJECTED while items were built.
-        bands: BANDS.
-        datasets: the configured data sets.
-        rules: rules of the items module.
-
-    Returns:
-        Tables and expectations for `run_gate`.
-    """
-    tables: Tables = {
-        "pool": (POOL, pool),
-        "pool_rejected": (REJECTED, pool_rejected),
-        "items": (ITEMS, items),
-        "rejected": (REJECTED, rejected),
-        "bands": (BANDS, bands),
-    }
-    if not comparable(tables):
-        return tables, []
-    checks, readable = _item_checks(items, rules)
+def _pool_checks(tables: ItemTables, datasets: Sequence[str]) -> list[Expectation]:
+    """Every pooled row became an item or was rejected."""
+    pool, items, rejected = tables.pool, tables.items, tables.rejected
     known, source = facts(items, pool, "item_id", ("dataset", "domain", "cluster_id"))
     kept = np.logical_and.reduce([same(items[name], source[name]) for name in source.column_names])
     built = member(pool["item_id"], items["item_id"])
     dropped = _pairs_member(pool, rejected)
     listed = f"one of {', '.join(sorted(datasets))}"
     place = ("dataset", "source_row")
-    checks += [
+    checks: list[Expectation] = [
+        RowCount("items", pool.num_rows - int(dropped.sum()), "those of the pool less those rejected since"),
         RowCheck("items", "item_in_pool", ("item_id",), "an item of the pool", known),
         RowCheck("items", "pool_facts_kept", tuple(source.column_names), "as in the pool", kept | ~known),
         RowCheck(
@@ -148,22 +181,60 @@ def items_suite(
             "not_rejected_by_gate",
             place,
             "no row in pool_rejected",
-            ~_pairs_member(pool, pool_rejected),
+            ~_pairs_member(pool, tables.pool_rejected),
+        ),
+        RowCheck(
+            "pool",
+            "key_where_options",
+            ("options", "key"),
+            "a key where there are options, and only there",
+            absent(pool["options"]) == absent(pool["key"]),
         ),
         RowCheck("rejected", "rejected_from_pool", place, "a row of the pool", _pairs_member(rejected, pool)),
-        RowCheck(
-            "bands", "band_of_an_item", ("item_id",), "an item", member(bands["item_id"], items["item_id"])
-        ),
     ]
     for name in ("pool", "pool_rejected", "items", "rejected"):
-        found = member(tables[name][1]["dataset"], list(datasets))
+        found = member(getattr(tables, name)["dataset"], list(datasets))
         checks.append(RowCheck(name, "dataset_configured", ("dataset",), listed, found))
-    counts = [
-        RowCount("items", pool.num_rows - int(dropped.sum()), "those of the pool less those rejected since")
+    return checks
+
+
+def items_suite(given: ItemTables, plan: ItemsPlan, rules: ItemRules) -> Suite:
+    """What the items module promises.
+
+    Args:
+        given: its tables.
+        plan: what was to be made.
+        rules: rules of the items module.
+
+    Returns:
+        Tables and expectations for `run_gate`.
+    """
+    tables: Tables = {
+        "pool": (POOL, given.pool),
+        "pool_rejected": (REJECTED, given.pool_rejected),
+        "free_answers": (FREE_ANSWERS, given.free_answers),
+        "distractors": (DISTRACTORS, given.distractors),
+        "items": (ITEMS, given.items),
+        "rejected": (REJECTED, given.rejected),
+        "ladder_answers": (replace(ANSWERS, may_be_empty=not plan.ladder), given.ladder_answers),
+        "bands": (BANDS, given.bands),
+    }
+    if not comparable(tables):
+        return tables, []
+    checks, readable = _item_checks(given.items, rules)
+    models, samples = plan.distractor_models, plan.samples
+    tables["datasets"] = _dataset_counts(given.items, plan.datasets)
+    tables["key_balance"] = _balance(given.items.filter(pa.array(readable)), rules)
+    return tables, [
+        *checks,
+        *_pool_checks(given, plan.datasets),
+        *free_answer_checks(given.free_answers, given.pool, models, samples, rules.reading.value),
+        *distractor_checks(
+            given.distractors, given.free_answers, given.pool, models, samples, rules.max_chars
+        ),
+        *ladder_checks(given.ladder_answers, given.items, plan.ladder, rules.reading.choice),
+        *band_checks(given.bands, given.items, given.ladder_answers, plan.ladder, plan.band_cuts),
     ]
-    tables["datasets"] = _dataset_counts(items, datasets)
-    tables["key_balance"] = _balance(items.filter(pa.array(readable)), rules)
-    return tables, [*checks, *counts]
 
 
 def _dataset_counts(items: pa.Table, datasets: Sequence[str]) -> tuple[Contract, pa.Table]:

@@ -16,6 +16,8 @@ LEAKS = ("none", "option", "gold")
 ARMS = ("taught", "sham", "oracle_tell", "wrong_oracle", "self_revise")
 REWRITE = ("native", "rules", "rewritten")  # or "fallback:<reason>"
 METRICS = ("CA", "AA", "JA", "GA", "RA")
+METRIC_STATUSES = ("ok", "no_interval", "not_computable")
+POLICIES = ("wrong", "drop")
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ def _schema(required: dict[str, pa.DataType], nullable: dict[str, pa.DataType] |
 
 _s, _i, _f, _b = pa.string(), pa.int32(), pa.float64(), pa.bool_()
 _strings = pa.list_(pa.string())
+_TOKENS: dict[str, tuple[float, float]] = dict.fromkeys(("prompt_tokens", "completion_tokens"), (0, 1e9))
+_READ = dict.fromkeys(("span_start", "span_end"), (0, 1e9)) | _TOKENS
 
 POOL = Contract(
     "pool",
@@ -92,6 +96,7 @@ ANSWERS = Contract(
     ),
     key=("model", "item_id"),
     allowed={"status": STATUSES},
+    ranges=_READ,
 )
 FREE_ANSWERS = Contract(
     "free_answers",
@@ -102,7 +107,7 @@ FREE_ANSWERS = Contract(
     ),
     key=("model", "item_id", "sample"),
     allowed={"status": STATUSES},
-    ranges={"sample": (0, 1e6)},
+    ranges={"sample": (0, 1e6)} | _READ,
     may_be_empty=True,
 )
 BANDS = Contract(
@@ -112,7 +117,7 @@ BANDS = Contract(
         {"ladder_mean": _f},
     ),
     key=("item_id",),
-    ranges={"band": (1, 5), "ladder_mean": (0, 1)},
+    ranges={"band": (1, 5), "ladder_mean": (0, 1), "n_answered": (1, 1e6)},
     may_be_empty=True,
 )
 _EXCHANGE = {"arm": _s, "teacher": _s, "student": _s, "item_id": _s, "round": _i}
@@ -121,6 +126,7 @@ ASKED = Contract(
     _schema(_EXCHANGE, {"request_id": _s, "scrubbed": _s}),
     key=("arm", "teacher", "student", "item_id", "round"),
     allowed={"arm": ARMS},
+    ranges={"round": (1, 6)},
     may_be_empty=True,
 )
 GUIDES = Contract(
@@ -132,7 +138,7 @@ GUIDES = Contract(
     ),
     key=("arm", "teacher", "student", "item_id", "round"),
     allowed={"status": STATUSES, "verdict": VERDICTS, "leak": LEAKS, "arm": ARMS},
-    ranges={"round": (1, 6)},
+    ranges={"round": (1, 6)} | _TOKENS,
 )
 REVISIONS = Contract(
     "revisions",
@@ -143,7 +149,7 @@ REVISIONS = Contract(
     ),
     key=("arm", "teacher", "student", "item_id", "round"),
     allowed={"status": STATUSES, "arm": ARMS},
-    ranges={"round": (1, 6)},
+    ranges={"round": (1, 6)} | _READ,
 )
 TRAJECTORIES = Contract(
     "trajectories",
@@ -169,12 +175,18 @@ METRICS_TABLE = Contract(
         {"value": _f, "ci_low": _f, "ci_high": _f, "se": _f},
     ),
     key=("league", "arm", "teacher", "slice_kind", "slice", "metric", "round"),
-    allowed={"arm": ARMS, "policy": ("wrong", "drop"), "status": ("ok", "no_interval", "not_computable")},
-    ranges={"round": (0, 6), "level": (0.0, 1.0), "n_items": (0, 1e9), "n_students": (0, 1e6)}
+    allowed={"arm": ARMS, "policy": POLICIES, "status": METRIC_STATUSES},
+    ranges={
+        "round": (0, 6),
+        "level": (0.0, 1.0),
+        "resamples": (0, 1e9),
+        "n_items": (0, 1e9),
+        "n_students": (0, 1e6),
+    }
     | {"n_clusters": (0, 1e9), "n_cells": (0, 1e9), "n_dropped": (0, 1e9)}
     | {f"n_{status}": (0, 1e9) for status in STATUSES},
 )
-_BOARD_COUNTS = (
+BOARD_COUNTS = (
     "n_items",
     "n_students",
     "n_clusters",
@@ -189,12 +201,16 @@ TEACHING_BOARD = Contract(
     _schema(
         {"league": _s, "arm": _s, "teacher": _s, "rounds": _i, "policy": _s}
         | {f"{metric.lower()}_{part}": _s for metric in METRICS for part in ("status", "reason")}
-        | dict.fromkeys(_BOARD_COUNTS, _i)
+        | dict.fromkeys(BOARD_COUNTS, _i)
         | {"resamples": _i, "seed": _i, "level": _f},
         {"rank": _i, "separated_from_zero": _b}
         | {f"{metric.lower()}{part}": _f for metric in METRICS for part in ("", "_ci_low", "_ci_high")},
     ),
     key=("league", "arm", "teacher"),
+    allowed={"arm": ARMS, "policy": POLICIES}
+    | {f"{metric.lower()}_status": METRIC_STATUSES for metric in METRICS},
+    ranges={"rounds": (1, 6), "rank": (1, 1e6), "level": (0.0, 1.0), "resamples": (0, 1e9)}
+    | dict.fromkeys(BOARD_COUNTS, (0, 1e9)),
 )
 
 CONTRACTS: dict[str, Contract] = {

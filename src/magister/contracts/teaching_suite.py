@@ -2,50 +2,112 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
-from magister.contracts._columns import member
-from magister.contracts._league import LeaguePlan, exchange_places
+from magister.contracts import _guide_checks, _revision_checks
+from magister.contracts._columns import facts, member
+from magister.contracts._league import Grid, LeaguePlan, LeagueTables, Replies, exchange_places
 from magister.contracts._metric_checks import headline, metric_checks
+from magister.contracts._reply_checks import ReadingRules, choice_checks, reply_checks, sized
 from magister.contracts._small import comparable
-from magister.contracts._trajectory_checks import plan_cells, trajectory_checks
-from magister.contracts.gate import RowCount, Suite, Tables
-from magister.contracts.schemas import ITEMS, METRICS_TABLE, TRAJECTORIES
+from magister.contracts._status_counts import status_check
+from magister.contracts._trajectory_checks import joined_checks, plan_cells, trajectory_checks
+from magister.contracts.gate import Expectation, RowCheck, RowCount, Suite, Tables
+from magister.contracts.schemas import (
+    ANSWERS,
+    ASKED,
+    BANDS,
+    GUIDES,
+    ITEMS,
+    METRICS_TABLE,
+    REVISIONS,
+    TRAJECTORIES,
+)
 
-__all__ = ["LeaguePlan", "teaching_suite"]
+__all__ = ["LeaguePlan", "LeagueTables", "ReadingRules", "teaching_suite"]
 
 
-def teaching_suite(items: pa.Table, trajectories: pa.Table, metrics: pa.Table, plan: LeaguePlan) -> Suite:
+def _answer_checks(
+    name: str, answers: pa.Table, items: pa.Table, role: str, models: tuple[str, ...], rules: ReadingRules
+) -> list[Expectation]:
+    """Every model of a role answers every item once."""
+    known, truth = facts(answers, sized(items), "item_id", ("key", "n_options"))
+    speaks = member(answers["model"], models)
+    rows = len(models) * items.num_rows
+    return [
+        RowCount(name, rows, f"{len(models)} {role}s x {items.num_rows} items"),
+        RowCheck(name, f"{role}_in_league", ("model",), f"a {role} of the league", speaks),
+        RowCheck(name, "item_in_league", ("item_id",), "an item of the league's data sets", known),
+        *reply_checks(name, answers, rules.choice),
+        *choice_checks(name, answers, known, truth["key"], truth["n_options"]),
+    ]
+
+
+def _row_counts(grid: Grid) -> list[RowCount]:
+    """How many rows the plan has for every table of exchanges."""
+    exchanges, students, items, turns = grid.shape
+    rest = f"{students} students x {items} items"
+    rows = exchanges * students * items
+    teachers = len(grid.plan.teachers)
+    rounds = f"{turns - 1} rounds of guidance"
+    return [
+        RowCount("trajectories", rows * turns, f"{exchanges} exchanges x {rest} x {turns} rounds"),
+        RowCount(
+            "guides_asked",
+            teachers * students * items * (turns - 1),
+            f"{teachers} teachers x {rest} x {rounds}",
+        ),
+        *(
+            RowCount(name, rows * (turns - 1), f"{exchanges} exchanges x {rest} x {rounds}")
+            for name in ("guides", "revisions_asked", "revisions")
+        ),
+    ]
+
+
+def teaching_suite(given: LeagueTables, plan: LeaguePlan, rules: ReadingRules) -> Suite:
     """What the teaching module promises of a league.
 
     Args:
-        items: ITEMS of all data sets.
-        trajectories: TRAJECTORIES of the league.
-        metrics: METRICS_TABLE of the league.
+        given: its tables.
         plan: what the league was to run.
+        rules: rules that replies are read by.
 
     Returns:
         Tables and expectations for `run_gate`.
     """
     tables: Tables = {
-        "items": (ITEMS, items),
-        "trajectories": (TRAJECTORIES, trajectories),
-        "metrics": (METRICS_TABLE, metrics),
+        "items": (ITEMS, given.items),
+        "blind_answers": (ANSWERS, given.blind_answers),
+        "zero_shot": (replace(ANSWERS, may_be_empty=not plan.teachers), given.zero_shot),
+        "guides_asked": (ASKED, given.guides_asked),
+        "guides": (GUIDES, given.guides),
+        "revisions_asked": (ASKED, given.revisions_asked),
+        "revisions": (REVISIONS, given.revisions),
+        "trajectories": (TRAJECTORIES, given.trajectories),
+        "metrics": (METRICS_TABLE, given.metrics),
     }
-    if not comparable(tables):
-        return tables, []
-    items = items.filter(pa.array(member(items["dataset"], plan.datasets)))
+    if not comparable(tables | {"bands": (BANDS, given.bands)}):
+        return tables | {"bands": (BANDS, given.bands)}, []
+    items = given.items.filter(pa.array(member(given.items["dataset"], plan.datasets)))
     tables["items"] = (ITEMS, items)
-    exchange = exchange_places(trajectories, plan)
-    rows = len(plan.exchanges) * len(plan.students) * items.num_rows * (plan.rounds + 1)
-    expected = (
-        f"{len(plan.exchanges)} exchanges x {len(plan.students)} students x {items.num_rows} items x "
-        f"{plan.rounds + 1} rounds"
-    )
-    tables["cells"] = plan_cells(trajectories, items["item_id"].to_pylist(), plan, exchange)
-    tables["headline"] = headline(metrics, plan)
+    grid = Grid(plan, items["item_id"].to_pylist())
+    replies = Replies(grid, given.blind_answers, given.revisions)
+    tables["cells"] = plan_cells(given.trajectories, grid)
+    tables["headline"] = headline(given.metrics, plan)
     return tables, [
-        RowCount("trajectories", rows, expected),
-        *trajectory_checks(trajectories, items, plan, exchange),
-        *metric_checks(metrics, items.num_rows, plan, exchange_places(metrics, plan)),
+        *_row_counts(grid),
+        *_answer_checks("blind_answers", given.blind_answers, items, "student", tuple(plan.students), rules),
+        *_answer_checks("zero_shot", given.zero_shot, items, "teacher", tuple(plan.teachers), rules),
+        *_guide_checks.asked_checks(given.guides_asked, replies, grid),
+        *_guide_checks.guide_checks(given.guides, given.guides_asked, grid, rules.verdict),
+        *_revision_checks.asked_checks(given.revisions_asked, given.guides, replies, grid),
+        *_revision_checks.revision_checks(
+            given.revisions, items, given.revisions_asked, given.guides, replies, grid, rules.choice
+        ),
+        *trajectory_checks(given.trajectories, items, grid),
+        *joined_checks(given.trajectories, given.bands, given.guides, replies, grid),
+        *metric_checks(given.metrics, items.num_rows, plan, exchange_places(given.metrics, plan)),
+        status_check(given.metrics, given.trajectories, given.zero_shot, sized(items), given.bands, plan),
     ]

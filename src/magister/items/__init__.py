@@ -6,7 +6,7 @@ Pure functions over Arrow tables; only `sources` opens files, and only those it 
 from magister.items._bands import Bands, band_items, ladder_report
 from magister.items._build import build_items
 from magister.items._check import CheckReport, check_items
-from magister.items._distractors import Harvest, harvest_distractors
+from magister.items._distractors import MAX_CHARS, Harvest, harvest_distractors
 from magister.items._formats import format_options
 from magister.items._free import free_answer_requests, parse_free_answers
 from magister.items._neighbours import numeric_neighbours
@@ -17,6 +17,7 @@ from magister.items._text import fold_option
 from magister.items.sources import BrokenRow, RawRows, load_source
 
 __all__ = [
+    "MAX_CHARS",
     "Bands",
     "BrokenRow",
     "CheckReport",

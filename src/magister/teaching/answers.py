@@ -73,7 +73,9 @@ def read_choice(response: Response, item: Mapping[str, Any]) -> dict[str, Any]:
         "status": choice.status,
         "answer": choice.answer,
         "rule": choice.rule or "none",
-        "correct": choice.status == "ok" and choice.answer == item["key"],
+        "correct": None
+        if choice.status == "error"
+        else choice.status == "ok" and choice.answer == item["key"],
     }
 
 

@@ -1,0 +1,323 @@
+"""One way to break every rule of the gates, by the name it has in a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gate_tables import item_tables
+
+Row = dict[str, Any]
+Values = Mapping[str, Any]
+
+
+def always(row: Row) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Break:
+    """A change of one row.
+
+    Attributes:
+        values: new values, or what makes them from the row.
+        where: rows that can be changed so.
+        table: table that is changed; by default the one whose rule it breaks.
+        also: other rules of the same table that may break with it.
+        old_key: whether the row that is named has the key from before the change.
+        plan: fields of the plan that are changed with it.
+    """
+
+    values: Values | Callable[[Row], Values]
+    where: Callable[[Row], bool] = always
+    table: str = ""
+    also: frozenset[str] = frozenset()
+    old_key: bool = False
+    plan: Values = field(default_factory=dict)
+
+    def apply(self, row: Row) -> Row:
+        """The row after the change."""
+        return row | dict(self.values(row) if callable(self.values) else self.values)
+
+
+FAILED = {
+    "status": "error", "answer": None, "span_start": None, "span_end": None, "rule": "error", "correct": None,
+}  # fmt: skip
+
+
+def is_ok(row: Row) -> bool:
+    return bool(row["status"] == "ok")
+
+
+def reply_breaks(where: Callable[[Row], bool] = is_ok) -> dict[str, Break]:
+    """Ways to break the rules of any reply."""
+
+    def known(row: Row, values: Values) -> Row:
+        return {name: value for name, value in values.items() if name in row}
+
+    return {
+        "rule_known": Break({"rule": "vibes"}, where),
+        "answer_where_ok": Break(lambda row: known(row, {"status": "no_answer", "correct": False}), where),
+        "span_where_ok": Break({"span_start": None, "span_end": None}, where),
+        "span_paired": Break({"span_end": None}, where),
+        "span_within_text": Break(lambda row: {"span_end": len(row["text"]) + 1}, where),
+        "failure_coded": Break(lambda row: known(row, FAILED | {"text": "", "error": None}), where),
+        "failure_silent": Break(lambda row: known(row, FAILED | {"error": "timeout"}), where),
+    }
+
+
+def choice_breaks(
+    where: Callable[[Row], bool] = is_ok, also: frozenset[str] = frozenset()
+) -> dict[str, Break]:
+    """Ways to break the rules of an answer that names options."""
+    return {
+        "correct_null_on_error": Break({"correct": None}, where, also=also),
+        "answer_within_options": Break(
+            {"answer": "E"}, lambda row: where(row) and not row["correct"], also=also
+        ),
+        "correct_agrees_with_key": Break(lambda row: {"correct": not row["correct"]}, where, also=also),
+    }
+
+
+def place_breaks(where: Callable[[Row], bool] = always) -> dict[str, Break]:
+    """Ways to put a row where the league was not played."""
+    return {
+        "exchange_in_league": Break({"teacher": "eve"}, where),
+        "student_in_league": Break({"student": "eve"}, where),
+        "item_in_league": Break({"item_id": "demo-0"}, where),
+        "round_in_league": Break({"round": 3}, where),
+    }
+
+
+def _same_options(row: Row) -> Values:
+    kept = "ABCD".index(row["key"])
+    return {"options": [text if n == kept else "same" for n, text in enumerate(row["options"])]}
+
+
+def _other_value(row: Row) -> Values:
+    return {"canonical": "n:8" if row["rank"] == 1 else "n:7"}
+
+
+def has_options(row: Row) -> bool:
+    return row["options"] is not None
+
+
+ITEM_BREAKS: dict[str, dict[str, Break]] = {
+    "items": {
+        "option_count": Break(lambda row: {"options": [row["gold"]], "origins": ["native"], "key": "A"}),
+        "options_distinct": Break(_same_options),
+        "origins_match_options": Break({"origins": ["invented"] * 4}),
+        "key_within_options": Break({"key": "E"}),
+        "multi_is_several_keys": Break({"multi": True}),
+        "gold_is_the_key": Break({"gold": "none of these"}),
+        "rewrite_status_known": Break({"rewrite_status": "improved"}),
+        "item_in_pool": Break({"item_id": "nobody"}),
+        "pool_facts_kept": Break({"cluster_id": "elsewhere"}),
+        "dataset_configured": Break({"dataset": "other"}, also=frozenset({"pool_facts_kept"})),
+    },
+    "pool": {
+        "item_or_rejected": Break({"item_id": "nobody"}, table="items", old_key=True),
+        "not_rejected_by_gate": Break({"source_row": 77}, lambda row: row["dataset"] == "sums" and has_options(row)),
+        "key_where_options": Break({"key": None}, has_options),
+        "dataset_configured": Break({"dataset": "other"}, has_options),
+    },
+    "rejected": {
+        "rejected_from_pool": Break({"source_row": 99}),
+        "dataset_configured": Break({"dataset": "other"}, also=frozenset({"rejected_from_pool"})),
+    },
+    "pool_rejected": {"dataset_configured": Break({"dataset": "other"})},
+    "free_answers": {
+        "model_configured": Break({"model": "eve"}),
+        "item_is_open": Break({"item_id": "demo-0"}),
+        "sample_drawn": Break({"sample": 3}),
+    }
+    | reply_breaks(),
+    "distractors": {
+        "item_is_open": Break({"item_id": "demo-0"}, also=frozenset({"requests_traced", "ranks_consecutive"})),
+        "ranks_consecutive": Break({"rank": 5}),
+        "text_is_one_line": Break({"text": "7\n8"}),
+        "differs_from_gold": Break({"text": item_tables()["pool"]["gold"][-1].as_py()}),
+        "value_once": Break(_other_value),
+        "counts_fit": Break({"n_models": 2}),
+        "requests_traced": Break({"request_ids": ["f2"]}),
+    },
+    "ladder_answers": {
+        "model_in_ladder": Break({"model": "eve"}),
+        "answer_to_an_item": Break({"item_id": "nobody"}),
+    }
+    | reply_breaks()
+    | choice_breaks(),
+    "bands": {
+        "band_of_an_item": Break({"item_id": "nobody"}, also=frozenset({"pattern_of_ladder"})),
+        "pattern_of_ladder": Break({"pass_pattern": "10", "monotone": False}),
+        "answers_counted": Break({"n_answered": 1}),
+        "unsolved_follows": Break({"unsolved": True}),
+        "monotone_follows": Break({"monotone": False}),
+        "mean_follows": Break({"ladder_mean": 0.45}),
+        "band_follows": Break({"band": 4}),
+    },
+}  # fmt: skip
+
+
+def is_taught(row: Row) -> bool:
+    return bool(row["arm"] == "taught")
+
+
+def is_guided(row: Row) -> bool:
+    return is_taught(row) and row["round"] > 0 and row["verdict"] != "none"
+
+
+def is_plain(row: Row) -> bool:
+    return is_guided(row) and row["leak"] == "none"
+
+
+def speaks_last(row: Row) -> bool:
+    return bool(row["asked"]) and row["round"] == 2
+
+
+def leaks(row: Row) -> bool:
+    return bool(row["leak"] == "gold")
+
+
+# What a row of the trajectories says stands in another table as well.
+_TWICE = frozenset({"replies_as_given", "guides_as_given"})
+_SCRUBBED = '[{"round": 0, "start": 8, "end": 99, "kind": "letter"}]'
+_SILENT = {"verdict": "none", "guidance": "", "leak": "none", "leak_spans": None}
+_BARE = {"ci_low": None, "ci_high": None}
+
+
+def is_share(row: Row) -> bool:
+    return row["metric"] == "p" and row["status"] == "ok" and 0 < row["value"] < 1
+
+
+def is_curve(row: Row) -> bool:
+    return row["metric"] == "p" and row["round"] > 0
+
+
+_COUNTED = frozenset({"statuses_counted", "statuses_add_up"})
+
+LEAGUE_BREAKS: dict[str, dict[str, Break]] = {
+    "blind_answers": {
+        "student_in_league": Break({"model": "eve"}),
+        "item_in_league": Break({"item_id": "demo-0"}),
+    }
+    | reply_breaks()
+    | choice_breaks(),
+    "zero_shot": {
+        "teacher_in_league": Break({"model": "eve"}),
+        "item_in_league": Break({"item_id": "demo-0"}),
+    }
+    | reply_breaks()
+    | choice_breaks(),
+    "guides_asked": place_breaks()
+    | {
+        "only_teachers_asked": Break({"arm": "sham", "teacher": "sham"}),
+        "request_named": Break({"request_id": None}),
+        "scrubbed_where_strict": Break(
+            {}, lambda row: row["scrubbed"] is not None, plan={"blindness": "paper"}
+        ),
+        "scrubbed_spans": Break({"scrubbed": _SCRUBBED}),
+    },
+    "guides": place_breaks()
+    | {
+        "request_as_asked": Break({"request_id": "another"}, is_taught),
+        "control_arms_unasked": Break({"text": "Well."}, lambda row: not is_taught(row)),
+        "rule_known": Break({"verdict_rule": "vibes"}, is_taught),
+        "failure_coded": Break({"error": "timeout"}),
+        "failure_silent": Break(_SILENT | {"status": "error", "error": "timeout"}, is_plain),
+        "silent_unless_heard": Break({"status": "refusal"}, is_plain),
+        "guidance_from_text": Break({"text": ""}, is_plain),
+        "leak_spans_where_leak": Break({"leak_spans": None}, leaks),
+        "leak_is_the_worst": Break({"leak": "option"}, leaks),
+        "leak_spans_within_guidance": Break({"leak_spans": '[[6, 99, "gold"]]'}, leaks),
+    },
+    "revisions_asked": place_breaks()
+    | {
+        "asked_where_told": Break({"request_id": None}, lambda row: row["request_id"] is not None),
+        "nothing_scrubbed": Break({"scrubbed": _SCRUBBED}),
+    },
+    "revisions": place_breaks(speaks_last)
+    | reply_breaks(speaks_last)
+    | choice_breaks(speaks_last)
+    | {
+        "request_as_asked": Break({"request_id": "another"}, speaks_last),
+        "stopped_after_failure": Break({"status": "error"}, lambda row: row["round"] == 2, table="guides"),
+        "kept_as_before": Break({"rule": "kept:refusal"}, lambda row: not row["asked"]),
+    },
+    "trajectories": {
+        name: Break(broken.values, lambda row: is_taught(row) and row["round"] == 2)
+        for name, broken in place_breaks().items()
+    }
+    | {"item_in_league": Break({"item_id": "demo-0"}, is_guided, also=frozenset({"band_as_given"}))}
+    | choice_breaks(is_guided, _TWICE)
+    | {
+        "item_facts_kept": Break({"domain": "art"}),
+        "league_is_its_own": Break({"league": "other"}),
+        "answer_where_ok": Break({"status": "no_answer", "correct": False}, is_guided, also=_TWICE),
+        "blind_answers_shared": Break({"request_id": "x"}, lambda row: row["round"] == 0, also=_TWICE),
+        "blind_rows_unguided": Break({"leak": "gold"}, lambda row: row["round"] == 0),
+        "guide_status_known": Break({"guide_status": "not_asked"}, is_guided, also=_TWICE),
+        "failed_guide_is_silent": Break({"guide_status": "context_exceeded"}, is_guided, also=_TWICE),
+        "failed_guide_fails_reply": Break(
+            {"guide_status": "error", "verdict": "none"}, is_plain, also=_TWICE
+        ),
+        "control_arms_unjudged": Break(
+            {"guide_request_id": "g"}, lambda row: not is_taught(row) and row["round"] > 0, also=_TWICE
+        ),
+        "guides_traced": Break({"guide_request_id": None}, is_guided, also=_TWICE),
+        "replies_as_given": Break({"request_id": "another"}, lambda row: row["round"] > 0),
+        "guides_as_given": Break({"leak": "option"}, is_plain),
+        "band_as_given": Break({"band": 2}),
+    },
+    "metrics": {
+        "league_is_its_own": Break({"league": "other"}),
+        "exchange_in_league": Break({"teacher": "eve"}),
+        "round_in_league": Break({"round": 3}, is_curve, also=_COUNTED),
+        "metric_known": Break({"metric": "vibes"}, is_curve, also=_COUNTED),
+        "value_in_range": Break({"value": 1.25, "ci_low": 1.0, "ci_high": 1.5}, is_share),
+        "interval_ordered": Break(
+            lambda row: {"ci_low": row["ci_high"], "ci_high": row["ci_low"]},
+            lambda row: is_share(row) and row["ci_low"] < row["ci_high"],
+        ),
+        "interval_where_ok": Break(_BARE, is_share),
+        "value_unless_not_computable": Break(
+            _BARE | {"status": "not_computable", "reason": "lost"}, is_share
+        ),
+        "se_positive": Break({"se": 0.0}, is_share),
+        "reason_unless_ok": Break(_BARE | {"status": "no_interval", "reason": ""}, is_share),
+        "statuses_add_up": Break(lambda row: {"n_ok": row["n_ok"] + 1}, also=_COUNTED),
+        "statuses_counted": Break(
+            lambda row: {"n_ok": row["n_ok"] - 1, "n_refusal": 1}, lambda row: row["n_ok"] > 0
+        ),
+        "counts_fit": Break({"n_items": 99}),
+        "overall_is_complete": Break(
+            lambda row: {name: row[name] - 1 for name in ("n_cells", "n_ok")},
+            lambda row: row["metric"] == "p" and row["slice_kind"] == "overall",
+            also=_COUNTED,
+        ),
+    },
+}
+
+_MEASURED = frozenset(f"{name}_as_measured" for name in ("settings", "counts", "ca", "aa", "ja", "ga", "ra"))
+
+
+def _shifted(column: str, also: frozenset[str] = frozenset()) -> Break:
+    return Break(lambda row: {column: row[column] + 0.125}, lambda row: row[column] is not None, also=also)
+
+
+BOARD_BREAKS: dict[str, dict[str, Break]] = {
+    "teaching_board": {
+        "row_in_leagues": Break({"teacher": "eve"}, also=_MEASURED),
+        "rounds_of_league": Break({"rounds": 1}),
+        "settings_as_measured": Break({"seed": 99}),
+        "counts_as_measured": Break(lambda row: {"n_ok": row["n_ok"] + 1}),
+        "rank_by_ca": Break({"rank": 5}),
+        "separation_by_interval": Break(lambda row: {"separated_from_zero": not row["separated_from_zero"]}),
+        "ca_as_measured": _shifted("ca", frozenset({"rank_by_ca"})),
+        "aa_as_measured": _shifted("aa_ci_low"),
+        "ja_as_measured": Break({"ja_reason": "we know better"}, is_taught),
+        "ga_as_measured": _shifted("ga"),
+        "ra_as_measured": Break({"ra_reason": "we know better"}),
+    }
+}  # fmt: skip
