@@ -69,6 +69,7 @@ def tiny_params() -> Params:
                 }
             },
             "rounds": 1,
+            "max_tokens": {"answer": 24, "guide": 64, "revise": 24},
         },
         "statistics": {"resamples": 200},
         "llm": {"replay": False},
@@ -240,6 +241,16 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project.snakemake()
     project.commit("the first run")
     project.dvc("push")
+    return project
+
+
+@pytest.fixture(scope="session")
+def edited(built: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The built project after an edit of `statistics.resamples` to 300 and a run. Not to be changed."""
+    project = built.copy(tmp_path_factory.mktemp("edited") / "project")
+    project.edit("statistics.resamples", 300)
+    assert project.snakemake().ran == RATING
+    project.commit("another run")
     return project
 
 

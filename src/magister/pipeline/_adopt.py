@@ -40,7 +40,7 @@ class Records:
         return os.path.exists(self._store._record_path(str(self._folder), path))
 
     def begun(self, path: str) -> bool:
-        """Whether a job that makes the file was cut off: Snakemake runs it again by itself."""
+        """Whether a job that makes the file was started and has not ended."""
         return os.path.exists(self._store._record_path(self._begun, path))
 
     def end_time(self, path: str) -> float | None:
@@ -49,8 +49,9 @@ class Records:
         return record.get("endtime") if record else None
 
     def write(self, path: str, record: MetadataRecord) -> None:
-        """Replace a record."""
+        """Replace a record: the file is complete."""
         self._store._write_record(path, record)
+        self._store._unmark_incomplete(path)
 
     def forget(self, path: str) -> None:
         """Remove a record."""
@@ -150,6 +151,10 @@ class _Seen:
     def has(self, path: str, stat: os.stat_result) -> bool:
         return self._known.get(path) == [stat.st_mtime_ns, stat.st_size]
 
+    def misses(self, files: Mapping[str, os.stat_result]) -> bool:
+        """Whether a file that was there is not, or none was ever looked at."""
+        return not self._known or not self._known.keys() <= files.keys()
+
     def save(self, files: Mapping[str, os.stat_result]) -> None:
         known = {path: [stat.st_mtime_ns, stat.st_size] for path, stat in files.items()}
         if known != self._known:
@@ -185,14 +190,14 @@ def adopt(project: DvcProject, commands: Mapping[str, str], folders: Sequence[st
         path
         for path, stat in files.items()
         if not (seen.has(path, stat) and records.exists(path))
-        and records.end_time(path) != stat.st_mtime
-        and not records.begun(path)
+        and (records.end_time(path) != stat.st_mtime or records.begun(path))
         and not is_remnant(path)
     }
     # A file whose lineage lies beside it may be the same in two runs that have made it from different things.
     foreign |= {main for main in map(_described, foreign) if main in files}
     hashes = _Hashes(root)
-    lost = project.lost(folders) if folders else []
+    # A file that was there at the last look, or all of them where there was none.
+    lost = project.lost(folders) if folders and seen.misses(files) else []
     changed = [path for path in foreign if project.certified.get(path) != hashes.md5(path)]
     for path in [*lost, *changed]:
         if project.bring_back(path):
@@ -218,6 +223,9 @@ def adopt(project: DvcProject, commands: Mapping[str, str], folders: Sequence[st
             record = _record(lineage, commands[lineage["rule"]], files[path].st_mtime, hashes)
             records.write(path, record)
             result.adopted.append(path)
+        elif records.begun(path):
+            # A job that makes it was cut off: Snakemake runs it again by itself.
+            del files[path]
         else:
             records.forget(path)
             os.utime(root / path, (LONG_AGO, LONG_AGO))
