@@ -72,12 +72,10 @@ def test_a_model_is_added_and_removed(project: Project, rebuild: Rebuild) -> Non
 def test_a_failing_job_leaves_nothing_certified(project: Project, rebuild: Rebuild) -> None:
     lock = (project.path / "dvc.lock").read_bytes()
     before = project.md5s()
-    # No band of five items or fewer is balanced enough for a gate that nothing can pass.
-    project.edit("teaching.leagues.tiny.datasets", ["sums"])
+    # A word where the generator wants a number: found when the job runs.
     project.edit("items.datasets.sums.generator_args", {"options": 4, "high": "many"})
     with pytest.raises(AssertionError, match="sums"):
         rebuild(project)
-    assert "[items]" not in (project.path / "dvc.lock").read_text()
     assert (project.path / "dvc.lock").read_bytes() == lock
     assert "items" in project.dvc("status").text
     project.write_params(tiny_params())
