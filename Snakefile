@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from magister.config import read_yaml
+from magister.config.params import read_yaml
 from magister.errors import UserError
 from magister.pipeline import Bridge, DvcProject, describe, proof_of, say
 from snakemake.utils import min_version

@@ -20,7 +20,8 @@ from statistics import median
 from typing import Any
 
 from magister import llm
-from magister.config import LocalFile, ModelConfig
+from magister.config.base import LocalFile
+from magister.config.models import ModelConfig
 from magister.llm.engines import llama_cpp
 
 SUBJECTS = ("rivers", "clocks", "bridges", "bees", "glass", "maps", "trains", "bread", "stars", "sand")

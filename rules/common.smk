@@ -6,7 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from magister.config import LocalFile, validate_params
+from magister.config.base import LocalFile
+from magister.config.params import validate_params
 from magister.errors import UserError
 from magister.pipeline import check_folders, join_folder, quieten
 from magister.provenance import code_files

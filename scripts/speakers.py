@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from magister.config import ModelConfig
+from magister.config.models import ModelConfig
 from magister.llm import Request, Response, Speaker, read_responses, write_requests
 from scripts.step import Step
 

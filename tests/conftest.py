@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from magister.config import WheelFile, load_params
+from magister.config.base import WheelFile
+from magister.config.params import load_params
 from magister.errors import UserError
 from magister.wheels import fetch_wheel_file
 

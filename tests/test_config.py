@@ -11,7 +11,7 @@ import yaml
 
 from magister import _params_doc
 from magister._params_doc import params_markdown
-from magister.config import Params, load_params, read_yaml, validate_params
+from magister.config.params import Params, load_params, read_yaml, validate_params
 from magister.errors import UserError
 
 ROOT = Path(__file__).parents[1]
@@ -237,7 +237,7 @@ def test_the_parameters_of_the_project_are_good(path: Path) -> None:
 def test_the_page_on_parameters_is_up_to_date() -> None:
     page = (ROOT / "docs" / "params.md").read_text(encoding="utf-8")
     assert page == params_markdown(), (
-        "docs/params.md is not what src/magister/config.py says; "
+        "docs/params.md is not what src/magister/config/ says; "
         "write it again: python -m magister._params_doc > docs/params.md"
     )
 

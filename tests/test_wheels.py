@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 
-from magister.config import WheelFile
+from magister.config.base import WheelFile
 from magister.errors import UserError
 from magister.wheels import download_wheel, fetch_wheel_file, scrub_addresses
 

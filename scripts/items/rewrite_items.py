@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from magister.config import ModelConfig
+from magister.config.models import ModelConfig
 from magister.items import Reply, apply_rewrites, review_bodies, rewrite_bodies
 from magister.llm import Response, Speaker
 from magister.prompts import load_prompt

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from magister.config import ModelConfig
+from magister.config.models import ModelConfig
 from magister.llm import complete
 from scripts.step import Step, run_step
 

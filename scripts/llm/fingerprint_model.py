@@ -1,6 +1,6 @@
 """Say what a model is: weights, engine and version, decoding profile."""
 
-from magister.config import ModelConfig
+from magister.config.models import ModelConfig
 from magister.llm import fingerprint
 from magister.provenance import file_sha256
 from scripts.step import Step, run_step

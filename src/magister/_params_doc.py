@@ -13,12 +13,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from magister.config import Name, Params, Sha256
+from magister.config.base import Name, Sha256
+from magister.config.params import Params
 
 _HEAD = """# Parameters
 
 Every option of `params.yaml`. Unknown options are refused, so there are none but these.
-Written from the models in `src/magister/config.py`; to write it again:
+Written from the models in `src/magister/config/`; to write it again:
 `python -m magister._params_doc > docs/params.md`.
 """
 _PLAIN = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "anything"}

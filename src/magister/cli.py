@@ -97,7 +97,8 @@ def models_check(
     form: FormatOption = Format.text,
 ) -> None:
     """Ask each configured model one tiny question. Exit code 1 if one does not answer."""
-    from magister.config import LocalFile, load_params
+    from magister.config.base import LocalFile
+    from magister.config.params import load_params
     from magister.llm import check_models
 
     models = load_params(params).models
@@ -139,7 +140,7 @@ def items_check(
     """Pass a file through the data gate and say what was rejected and why. Exit code 1 if a row was."""
     from pydantic import ValidationError
 
-    from magister.config import ColumnMap, Dataset
+    from magister.config.items import ColumnMap, Dataset
     from magister.items import check_items
 
     names = options.split(",") if options else None

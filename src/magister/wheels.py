@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from magister.config import WheelFile
+from magister.config.base import WheelFile
 from magister.errors import UserError
 
 Download = Callable[[str, str, Path], Path]

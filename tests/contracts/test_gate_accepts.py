@@ -13,7 +13,7 @@ from gate_tables import READING, RULES, Rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from magister.config import ModelConfig
+from magister.config.models import ModelConfig
 from magister.contracts.boards_suite import BoardRow, boards_suite
 from magister.contracts.gate import RowCount, Suite
 from magister.contracts.items_suite import ItemsPlan, ItemTables, items_suite

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from magister.config import ColumnMap, Dataset
+from magister.config.items import ColumnMap, Dataset
 from magister.contracts.schemas import ANSWERS, DISTRACTORS, POOL
 from magister.items import normalise_rows
 from magister.items.sources import RawRows

@@ -7,7 +7,7 @@ import json
 import pytest
 from items_helpers import write_jsonl
 
-from magister.config import Dataset
+from magister.config.items import Dataset
 from magister.errors import UserError
 from magister.items import check_items
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from items_helpers import write_jsonl
 
-from magister.config import Dataset
+from magister.config.items import Dataset
 from magister.errors import UserError
 from magister.items import load_source, normalise_rows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from magister.config import Dataset
+from magister.config.items import Dataset
 from magister.errors import UserError
 from magister.items import load_source, normalise_rows
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from magister import llm
-from magister.config import LocalFile, ModelConfig, Sampling
+from magister.config.base import LocalFile
+from magister.config.models import ModelConfig, Sampling
 from magister.llm import Request, Summary
 
 LOG = "MAGISTER_TEST_LOG"

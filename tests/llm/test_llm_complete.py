@@ -11,7 +11,8 @@ import pytest
 from llm_helpers import Job, endpoint, scripted
 
 from magister import llm
-from magister.config import LocalFile, ModelConfig
+from magister.config.base import LocalFile
+from magister.config.models import ModelConfig
 from magister.errors import UserError
 from magister.llm import ProgressLine, ScriptedReply, Store
 

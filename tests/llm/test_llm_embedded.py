@@ -10,7 +10,7 @@ import pytest
 from llm_helpers import Job, embedded, endpoint, say
 
 from magister import llm
-from magister.config import ModelConfig
+from magister.config.models import ModelConfig
 from magister.errors import UserError
 from magister.llm import Request, create_engine
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from llm_helpers import Job, endpoint, fault_server
 
 from magister import llm
-from magister.config import Limits
+from magister.config.models import Limits
 from magister.errors import UserError
 from magister.llm._rows import ERROR_CODES
 from magister.llm.engines import create_engine

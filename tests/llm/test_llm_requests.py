@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from llm_helpers import endpoint, prepare, say, scripted
 
 from magister import llm
-from magister.config import LocalFile, ModelConfig, Sampling, WheelFile
+from magister.config.base import LocalFile, WheelFile
+from magister.config.models import ModelConfig, Sampling
 from magister.errors import UserError
 
 JSON = st.recursive(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from magister.config import ModelConfig
+from magister.config.models import ModelConfig
 from magister.contracts.schemas import ANSWERS, BANDS, GUIDES, ITEMS, REVISIONS
 from magister.llm import Request, Response, Speaker, fingerprint
 from magister.prompts import Prompt, load_prompt

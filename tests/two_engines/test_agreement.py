@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from magister.config import Params
+from magister.config.params import Params
 from magister.pipeline._bridge import SECTIONS
 from magister.provenance import code_files
 from tests.two_engines.conftest import ROOT, Project

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from magister.config import Dataset
+from magister.config.items import Dataset
 from magister.items._normalise import normalise_rows
 from magister.items.sources import load_source
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from magister.config import ColumnMap, Dataset
+from magister.config.items import ColumnMap, Dataset
 from magister.contracts.schemas import POOL, REJECTED
 from magister.items._choices import (
     LETTERS,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from magister.config import ModelConfig
+from magister.config.models import ModelConfig
 from magister.errors import UserError
 from magister.llm._files import write_atomically
 from magister.llm._progress import Progress, ProgressLine

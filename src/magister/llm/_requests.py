@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from magister.config import LocalFile, ModelConfig
+from magister.config.base import LocalFile
+from magister.config.models import ModelConfig
 from magister.errors import UserError
 from magister.llm._files import read_lines, write_atomically
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from magister.config import ModelConfig
+from magister.config.models import ModelConfig
 from magister.llm._requests import Request, build_request, chat_body
 
 

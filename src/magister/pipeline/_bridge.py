@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from magister.config import read_yaml
+from magister.config.params import read_yaml
 from magister.errors import UserError
 from magister.pipeline._adopt import Adoption, Records, adopt
 from magister.pipeline._dvc import DvcProject, files_under, in_stage, is_remnant, run_dvc

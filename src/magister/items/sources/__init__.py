@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from magister.config import Dataset
+from magister.config.items import Dataset
 from magister.errors import UserError
 from magister.items.sources._files import read_file
 from magister.items.sources._generated import generate_rows

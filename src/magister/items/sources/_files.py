@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from magister.config import ColumnMap, Dataset
+from magister.config.items import ColumnMap, Dataset
 from magister.errors import UserError
 from magister.items.sources._rows import BrokenRow, RawRows
 

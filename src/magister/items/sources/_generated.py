@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from magister.config import ColumnMap, Dataset
+from magister.config.items import ColumnMap, Dataset
 from magister.errors import UserError
 from magister.items.sources._rows import RawRows
 from magister.items.sources._sums import generate_sums

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from magister.config import ColumnMap
+from magister.config.items import ColumnMap
 
 
 @dataclass(frozen=True)

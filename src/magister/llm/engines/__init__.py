@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Literal, Protocol
 
-from magister.config import ModelConfig
+from magister.config.models import ModelConfig
 from magister.errors import UserError
 from magister.llm._requests import Request
 from magister.llm._rows import Row

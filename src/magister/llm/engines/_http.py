@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from magister.config import Limits
+from magister.config.models import Limits
 from magister.llm._rows import is_overflow
 
 LONGEST_ASKED_WAIT = 600.0

@@ -20,7 +20,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import xllamacpp
 
-from magister.config import ModelConfig
+from magister.config.models import ModelConfig
 from magister.errors import UserError
 from magister.llm._requests import Request
 from magister.llm._rows import Row, failure, is_overflow, success

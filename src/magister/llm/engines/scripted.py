@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from magister.config import ModelConfig
+from magister.config.models import ModelConfig
 from magister.errors import UserError
 from magister.llm._requests import Request
 from magister.llm._rows import ERROR_CODES, FATAL, Row, failure, success

