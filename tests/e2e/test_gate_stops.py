@@ -58,7 +58,9 @@ def test_a_corrupted_table_stops_the_run_at_its_gate(
     assert "correct_agrees_with_key" in done.stderr
     assert f"{key}: answer={row['answer']!r}, correct={row['correct']}" in done.stderr
     after = project.artifacts()
-    assert set(after) - set(before) == {f"{GATE}.failed.json", f"{GATE}.failed.html"}
+    # Models that do not play here are fingerprinted meanwhile: nothing downstream.
+    made = {name for name in set(after) - set(before) if not name.startswith("data/models/")}
+    assert made == {f"{GATE}.failed.json", f"{GATE}.failed.html"}
     assert after.items() >= before.items()
 
     times = (project.path / TRAJECTORIES).stat()

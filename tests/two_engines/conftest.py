@@ -236,7 +236,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     shutil.copyfile(ROOT / "data" / "own" / "README.md", folder / "data" / "own" / "README.md")
     project.write_params(tiny_params())
     project.run("git", "init", "--quiet", "--initial-branch", "main")
-    project.dvc("remote", "add", "--default", "folder", str(folder.parent / "remote"))
+    project.dvc("remote", "add", "--force", "--default", "folder", str(folder.parent / "remote"))
     project.commit("the project")
     project.snakemake()
     project.commit("the first run")
