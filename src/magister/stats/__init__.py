@@ -13,21 +13,37 @@ from magister.stats._bootstrap import (
     statistic_intervals,
 )
 from magister.stats._cluster import cluster_mean
+from magister.stats._crossed import (
+    CrossedSample,
+    crossed_sample,
+    pigeonhole_replicates,
+    student_mean,
+    student_ratio,
+    student_weights,
+)
 from magister.stats._estimate import REASONS, STATUSES, Estimate, Estimates
+from magister.stats._expanded import expanded_level
 from magister.stats._proportion import clopper_pearson, wilson
 
 __all__ = [
     "REASONS",
     "STATUSES",
     "BootstrapWeights",
+    "CrossedSample",
     "Estimate",
     "Estimates",
     "bca_intervals",
     "bootstrap_weights",
     "clopper_pearson",
     "cluster_mean",
+    "crossed_sample",
+    "expanded_level",
     "percentile_intervals",
+    "pigeonhole_replicates",
     "ratio_intervals",
     "statistic_intervals",
+    "student_mean",
+    "student_ratio",
+    "student_weights",
     "wilson",
 ]
