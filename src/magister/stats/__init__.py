@@ -23,24 +23,36 @@ from magister.stats._crossed import (
 )
 from magister.stats._estimate import REASONS, STATUSES, Estimate, Estimates
 from magister.stats._expanded import expanded_level
+from magister.stats._paired import EXACT_CLUSTERS, PairTests, holm, mcnemar, paired_differences, sign_flip
 from magister.stats._proportion import clopper_pearson, wilson
+from magister.stats._rank import Ranks, rank_intervals, shared_ranks, significance_groups
 
 __all__ = [
+    "EXACT_CLUSTERS",
     "REASONS",
     "STATUSES",
     "BootstrapWeights",
     "CrossedSample",
     "Estimate",
     "Estimates",
+    "PairTests",
+    "Ranks",
     "bca_intervals",
     "bootstrap_weights",
     "clopper_pearson",
     "cluster_mean",
     "crossed_sample",
     "expanded_level",
+    "holm",
+    "mcnemar",
+    "paired_differences",
     "percentile_intervals",
     "pigeonhole_replicates",
+    "rank_intervals",
     "ratio_intervals",
+    "shared_ranks",
+    "sign_flip",
+    "significance_groups",
     "statistic_intervals",
     "student_mean",
     "student_ratio",
