@@ -13,6 +13,15 @@ from magister.stats._bootstrap import (
     statistic_intervals,
 )
 from magister.stats._cluster import cluster_mean
+from magister.stats._correlation import (
+    MIN_MODELS,
+    DependentCorrelations,
+    ModelBootstrap,
+    compare_correlations,
+    correlation,
+    partial_correlation,
+    williams,
+)
 from magister.stats._crossed import (
     CrossedSample,
     crossed_sample,
@@ -29,23 +38,29 @@ from magister.stats._rank import Ranks, rank_intervals, shared_ranks, significan
 
 __all__ = [
     "EXACT_CLUSTERS",
+    "MIN_MODELS",
     "REASONS",
     "STATUSES",
     "BootstrapWeights",
     "CrossedSample",
+    "DependentCorrelations",
     "Estimate",
     "Estimates",
+    "ModelBootstrap",
     "PairTests",
     "Ranks",
     "bca_intervals",
     "bootstrap_weights",
     "clopper_pearson",
     "cluster_mean",
+    "compare_correlations",
+    "correlation",
     "crossed_sample",
     "expanded_level",
     "holm",
     "mcnemar",
     "paired_differences",
+    "partial_correlation",
     "percentile_intervals",
     "pigeonhole_replicates",
     "rank_intervals",
@@ -57,5 +72,6 @@ __all__ = [
     "student_mean",
     "student_ratio",
     "student_weights",
+    "williams",
     "wilson",
 ]
