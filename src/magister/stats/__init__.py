@@ -33,17 +33,25 @@ from magister.stats._crossed import (
 from magister.stats._estimate import REASONS, STATUSES, Estimate, Estimates
 from magister.stats._expanded import expanded_level
 from magister.stats._paired import EXACT_CLUSTERS, PairTests, holm, mcnemar, paired_differences, sign_flip
+from magister.stats._power import (
+    MAX_ITEMS,
+    Detectable,
+    detectable_difference,
+    items_needed,
+)
 from magister.stats._proportion import clopper_pearson, wilson
 from magister.stats._rank import Ranks, rank_intervals, shared_ranks, significance_groups
 
 __all__ = [
     "EXACT_CLUSTERS",
+    "MAX_ITEMS",
     "MIN_MODELS",
     "REASONS",
     "STATUSES",
     "BootstrapWeights",
     "CrossedSample",
     "DependentCorrelations",
+    "Detectable",
     "Estimate",
     "Estimates",
     "ModelBootstrap",
@@ -56,8 +64,10 @@ __all__ = [
     "compare_correlations",
     "correlation",
     "crossed_sample",
+    "detectable_difference",
     "expanded_level",
     "holm",
+    "items_needed",
     "mcnemar",
     "paired_differences",
     "partial_correlation",
