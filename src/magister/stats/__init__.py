@@ -4,6 +4,13 @@ Every result is an `Estimate` (or `Estimates`, its array form): a number that ca
 why in `status` and `reason`; it is never 0 and never a bare NaN.
 """
 
+from magister.stats._agreement import (
+    MAX_CATEGORIES,
+    UnitBootstrap,
+    intraclass_correlation,
+    krippendorff_alpha,
+    weighted_kappa,
+)
 from magister.stats._bootstrap import (
     BootstrapWeights,
     bca_intervals,
@@ -44,6 +51,7 @@ from magister.stats._rank import Ranks, rank_intervals, shared_ranks, significan
 
 __all__ = [
     "EXACT_CLUSTERS",
+    "MAX_CATEGORIES",
     "MAX_ITEMS",
     "MIN_MODELS",
     "REASONS",
@@ -57,6 +65,7 @@ __all__ = [
     "ModelBootstrap",
     "PairTests",
     "Ranks",
+    "UnitBootstrap",
     "bca_intervals",
     "bootstrap_weights",
     "clopper_pearson",
@@ -67,7 +76,9 @@ __all__ = [
     "detectable_difference",
     "expanded_level",
     "holm",
+    "intraclass_correlation",
     "items_needed",
+    "krippendorff_alpha",
     "mcnemar",
     "paired_differences",
     "partial_correlation",
@@ -82,6 +93,7 @@ __all__ = [
     "student_mean",
     "student_ratio",
     "student_weights",
+    "weighted_kappa",
     "williams",
     "wilson",
 ]
