@@ -106,8 +106,9 @@ class CrossedSample:
         """Intervals for students like these over items like these.
 
         The variance is V_students + max(V_items - V_interaction, 0): each of the first two holds the
-        interaction of students and items once. The interval is Student's t with Satterthwaite's degrees of
-        freedom from S - 1 and C - H.
+        interaction of students and items once. The half-width is sqrt(t_S^2 V_students + t_C^2 max(...)) with
+        Student's quantiles of S - 1 and C - H degrees of freedom, so that few students widen their own share
+        only.
 
         Args:
             level: confidence level, 0..1.
@@ -117,21 +118,20 @@ class CrossedSample:
 
         References:
             Cameron, Gelbach and Miller (2011), JBES 29, 238-249, eq. 2.4 (two-way clusters; here with the
-            small-sample corrections of the two-way analysis of variance); Satterthwaite (1946), Biometrics
-            Bulletin 2, 110-114.
+            small-sample corrections of the two-way analysis of variance); Zou and Donner (2008), Statistics in
+            Medicine 27, 1693-1702 (the interval of a sum from those of its parts).
         """
         check_level(level)
         items, students, cells = (
             np.maximum(part.diagonal(), 0.0)
             for part in (self.item_variance, self.student_variance, self.cell_variance)
         )
-        variance = students + np.maximum(items - cells, 0.0)
+        items = np.maximum(items - cells, 0.0)
+        variance = students + items
         sizes = self.weights.sizes[self.weights.sizes > 1]
-        item_freedom = max(int(sizes.sum()) - sizes.size, 1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            parts = students**2 / np.maximum(self.n_students - 1, 1) + items**2 / item_freedom
-            freedom = np.where(parts > 0, variance**2 / parts, 1.0)
-            half = special.stdtrit(np.maximum(freedom, 1.0), 0.5 + level / 2) * np.sqrt(variance)
+        freedom = [np.maximum(self.n_students - 1, 1), max(int(sizes.sum()) - sizes.size, 1)]
+        of_students, of_items = (special.stdtrit(f, 0.5 + level / 2) for f in freedom)
+        half = np.sqrt(of_students**2 * students + of_items**2 * items)
         status = choose_status(
             self.value.shape,
             [
