@@ -100,6 +100,53 @@ def test_random_students_are_less_certain_than_fixed_ones() -> None:
     assert random.ci_high - random.ci_low > fixed.ci_high - fixed.ci_low
 
 
+def test_few_students_widen_their_own_share_of_the_interval() -> None:
+    y = np.array([[0.1, 0.4, 0.6]]).repeat(20, axis=0)
+    sums = np.stack([y, np.ones_like(y)], axis=-1)[:, None]
+    found = crossed_sample(sums, mean_alone, bootstrap_weights(["a"] * 20, resamples=50, seed=1))
+    random, se = found.random_students().item(), scipy_stats.sem(y[0])
+    assert random.se == pytest.approx(se, rel=1e-10)
+    assert random.ci_high - random.value == pytest.approx(scipy_stats.t.ppf(0.975, 2) * se, rel=1e-10)
+    assert found.fixed_students().item().status == "all_equal"
+
+
+@pytest.mark.parametrize("clusters", [7, 30, 101])
+def test_clusters_that_do_not_vary_leave_no_standard_error_of_rounding(clusters: int) -> None:
+    sums = np.broadcast_to([3, 1, 3, 1], (clusters, 1, 3, 4))
+    found = sample(sums)
+    assert found.value == pytest.approx([1 / 3, 1 / 3])
+    for estimates in (found.fixed_students(), found.random_students()):
+        assert estimates.status.tolist() == ["all_equal", "all_equal"]
+        assert np.isnan(estimates.se).all()
+
+
+def test_no_resamples_leave_random_students_their_interval() -> None:
+    found = sample(random_sums(), resamples=0)
+    assert set(found.fixed_students().status) == {"no_resamples"}
+    assert set(found.random_students().status) == {"ok"}
+
+
+def test_a_handful_of_clusters_has_the_t_interval_and_says_so() -> None:
+    sums = scores(4, 3, seed=2)
+    found = crossed_sample(sums, mean_alone, bootstrap_weights(["a"] * 4, resamples=1000, seed=1))
+    fixed = found.fixed_students().item()
+    reference = cluster_mean(sums[:, 0, :, 0].mean(axis=1), np.arange(4))
+    assert (fixed.ci_low, fixed.ci_high) == pytest.approx((reference.ci_low, reference.ci_high), rel=1e-9)
+    assert (fixed.status, fixed.reason) == ("ok", "few clusters: Student's t in place of resamples")
+
+
+@given(st.integers(2, 8), st.integers(1, 4), st.integers(0, 10_000))
+def test_every_absent_number_has_a_reason(clusters: int, students: int, seed: int) -> None:
+    sums = np.random.default_rng(seed).integers(0, 2, size=(clusters, 2, students, 4))
+    found = sample(sums, resamples=30)
+    for part in (found, found.differences([(0, 2), (1, 3)])):
+        for estimates in (part.fixed_students(), part.random_students()):
+            absent = np.isnan(estimates.ci_low) | np.isnan(estimates.ci_high) | np.isnan(estimates.se)
+            assert np.array_equal(absent, estimates.status != "ok")
+            assert all(estimates.reason[absent])
+            assert (estimates.se[~absent] > 0).all()
+
+
 def test_a_difference_of_a_statistic_with_itself_has_no_variation() -> None:
     found = sample(random_sums()).differences([(0, 0), (0, 2)])
     assert found.fixed_students().status.tolist() == ["all_equal", "ok"]
@@ -212,6 +259,7 @@ def test_the_expanded_level_holds_the_t_interval_of_few_clusters() -> None:
     assert z == pytest.approx(scipy_stats.t.ppf(0.975, 9) * np.sqrt(10 / 9), rel=1e-9)
     many = bootstrap_weights(["a"] * 100_000, resamples=0, seed=1)
     assert expanded_level(many) == pytest.approx(0.95, abs=1e-4)
+    assert expanded_level(bootstrap_weights(["a", "a"], resamples=1, seed=1)) < 1
     still = bootstrap_weights(["a", "b"], resamples=1, seed=1)
     assert expanded_level(still) == 0.95
 

@@ -93,14 +93,21 @@ class CrossedSample:
             level: confidence level, 0..1.
 
         Returns:
-            Estimates of shape (M,): expanded percentile intervals (`expanded_level`); `n` counts students,
-            `se` comes from the jackknife over clusters.
+            Estimates of shape (M,): expanded percentile intervals (`expanded_level`), or Student's t where
+            the clusters are so few that its tails would hold no resample; `n` counts students, `se` comes
+            from the jackknife over clusters.
         """
-        found = percentile_intervals(self.value, self.replicates, expanded_level(self.weights, level))
+        nominal = expanded_level(self.weights, level)
+        found = percentile_intervals(self.value, self.replicates, nominal)
         jackknife = np.sqrt(np.maximum(self.item_variance.diagonal(), 0.0))
         still = (jackknife == 0) & (found.status == "ok")
         found.status[still], found.reason[still] = "all_equal", REASONS["all_equal"]
-        return self._finish(replace(found, se=np.where(np.isnan(jackknife), found.se, jackknife)))
+        found = replace(found, se=np.where(np.isnan(jackknife), found.se, jackknife))
+        if (1 - nominal) / 2 * self.replicates.shape[0] < 1:
+            half = special.stdtrit(self._item_freedom, 0.5 + level / 2) * found.se
+            found = replace(found, ci_low=found.value - half, ci_high=found.value + half)
+            found.reason[found.status == "ok"] = "few clusters: Student's t in place of resamples"
+        return self._finish(found)
 
     def random_students(self, level: float = 0.95) -> Estimates:
         """Intervals for students like these over items like these.
@@ -128,8 +135,7 @@ class CrossedSample:
         )
         items = np.maximum(items - cells, 0.0)
         variance = students + items
-        sizes = self.weights.sizes[self.weights.sizes > 1]
-        freedom = [np.maximum(self.n_students - 1, 1), max(int(sizes.sum()) - sizes.size, 1)]
+        freedom = [np.maximum(self.n_students - 1, 1), self._item_freedom]
         of_students, of_items = (special.stdtrit(f, 0.5 + level / 2) for f in freedom)
         half = np.sqrt(of_students**2 * students + of_items**2 * items)
         status = choose_status(
@@ -149,6 +155,12 @@ class CrossedSample:
             counts, counts.copy(), status, reason,
         )  # fmt: skip
         return self._finish(found)
+
+    @property
+    def _item_freedom(self) -> int:
+        """C - H over the strata that vary."""
+        sizes = self.weights.sizes[self.weights.sizes > 1]
+        return max(int(sizes.sum()) - sizes.size, 1)
 
     def _finish(self, found: Estimates) -> Estimates:
         """Counts, what follows from too few clusters, and no interval without status "ok"."""
@@ -313,7 +325,7 @@ def _without_one(
     used = np.flatnonzero(here)
     if used.size:
         left = _call(statistic, total, np.where(np.eye(students, dtype=bool)[used], 0.0, here))
-        by_student[used] = np.sqrt((count - 1) / count) * (left - left.mean(axis=0))
+        by_student[used] = np.sqrt((count - 1) / count) * _less(left, left.mean(axis=0))
         for m in used:
             rest = np.repeat(total[None], clusters, axis=0)
             rest[:, m] -= x[:, m]
@@ -344,8 +356,14 @@ def _centred(left_out: FloatArray, weights: BootstrapWeights) -> FloatArray:
     mean = np.add.reduceat(flat[order], starts, axis=0) / sizes[:, None] if sizes.size else flat
     scale = np.sqrt((sizes - 1) / sizes)[weights.stratum][:, None]
     # A stratum of one cluster has nothing to compare with, and may be undefined without it.
-    out = np.where(scale > 0, scale * (flat - mean[weights.stratum]), 0.0)
+    out = np.where(scale > 0, scale * _less(flat, mean[weights.stratum]), 0.0)
     return out.reshape(left_out.shape)
+
+
+def _less(values: FloatArray, mean: FloatArray) -> FloatArray:
+    """Deviations from a mean; those of equal values are 0 and not its rounding."""
+    out = values - mean
+    return np.where(np.abs(out) <= 1e-13 * np.maximum(np.abs(mean), 1.0), 0.0, out)
 
 
 def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:

@@ -22,7 +22,8 @@ def expanded_level(weights: BootstrapWeights, level: float = 0.95) -> float:
         level: the level wanted, 0..1.
 
     Returns:
-        The level to ask of `percentile_intervals`, `level` or more; `level` itself where nothing varies.
+        The level to ask of `percentile_intervals`, `level` or more and below 1; `level` itself where nothing
+        varies. With a handful of clusters the tails may hold no resample at all.
 
     References:
         Hesterberg (2015), The American Statistician 69, 371-386, section 4.2 (expanded percentile interval,
@@ -34,4 +35,6 @@ def expanded_level(weights: BootstrapWeights, level: float = 0.95) -> float:
     if freedom == 0:
         return level
     t = float(special.stdtrit(freedom, 0.5 + level / 2))
-    return float(1 - 2 * special.ndtr(-np.sqrt(sizes.sum() / freedom) * t))
+    tail = float(special.ndtr(-np.sqrt(sizes.sum() / freedom) * t))
+    # Two clusters ask for more than a float below 1 can say.
+    return min(1 - 2 * tail, float(np.nextafter(1.0, 0.0)))
