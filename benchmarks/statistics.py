@@ -204,6 +204,7 @@ def print_speed(teachers: int, students: int, items: int, size: int, resamples: 
     sample = crossed_sample(sums, curve, weights)
     fixed = sample.fixed_students()
     sample.random_students()
+    contributions = sample.contributions()
     values = time.perf_counter() - begin
     print(f"{fixed.shape[0]} statistics, {resamples:,} resamples, both kinds of students: {values:.1f} s")
     kinds = sample.value.size // teachers
@@ -215,7 +216,7 @@ def print_speed(teachers: int, students: int, items: int, size: int, resamples: 
         difference = sample.differences(pairs)
         difference.fixed_students()
         difference.random_students()
-        tests = sign_flip(difference.contributions(), flips=resamples, seed=1)
+        tests = sign_flip(contributions, flips=resamples, seed=1, pairs=pairs)
         scores = sample.value[pairs[0][0] :: kinds]
         ranks = rank_intervals(scores, sample.replicates[:, pairs[0][0] :: kinds])
         between = list(itertools.combinations(range(teachers), 2))

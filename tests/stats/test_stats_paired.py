@@ -58,6 +58,18 @@ def test_a_pair_does_not_depend_on_the_other_pairs() -> None:
     assert sign_flip(d, flips=500, seed=1).p[2] == sign_flip(d[:, 2], flips=500, seed=1).p[0]
 
 
+@pytest.mark.parametrize("clusters", [5, 40])
+def test_pairs_of_models_are_the_differences_of_their_columns(clusters: int) -> None:
+    models = np.random.default_rng(6).integers(0, 9, size=(clusters, 4)).astype(float)
+    models[0, 3] = np.nan
+    pairs = [(0, 1), (2, 1), (2, 2), (0, 3)]
+    found = sign_flip(models, flips=400, seed=3, pairs=pairs)
+    direct = sign_flip(np.stack([models[:, a] - models[:, b] for a, b in pairs], axis=1), flips=400, seed=3)
+    assert np.array_equal(found.p, direct.p, equal_nan=True)
+    assert np.array_equal(found.statistic, direct.statistic, equal_nan=True)
+    assert found.status.tolist() == ["ok", "ok", "all_equal", "missing_values"]
+
+
 def test_pairs_that_agree_or_cannot_be_tested_say_so() -> None:
     agree = sign_flip([[0.0, 1.0, np.nan], [0.0, 1.0, 1.0]], flips=10, seed=1)
     assert agree.status.tolist() == ["all_equal", "ok", "missing_values"]
