@@ -1,7 +1,7 @@
 """Statistics of all boards: pure functions over arrays, with no knowledge of files.
 
-Every result is an `Estimate` (or `Estimates`, its array form): a number that cannot be had is absent and says
-why in `status` and `reason`; it is never 0 and never a bare NaN.
+Every result is an `Estimate`, `Estimates` (its array form) or a record like them: a number that cannot be had is
+absent and says why in `status` and `reason`; it is never 0 and never a bare NaN.
 """
 
 from magister.stats._agreement import (
