@@ -1,9 +1,16 @@
 """Statistics of all boards: pure functions over arrays, with no knowledge of files.
 
-Every result is an `Estimate` (or `Estimates`, its array form): a number that cannot be had is absent and says
-why in `status` and `reason`; it is never 0 and never a bare NaN.
+Every result is an `Estimate`, `Estimates` (its array form) or a record like them: a number that cannot be had is
+absent and says why in `status` and `reason`; it is never 0 and never a bare NaN.
 """
 
+from magister.stats._agreement import (
+    MAX_CATEGORIES,
+    UnitBootstrap,
+    intraclass_correlation,
+    krippendorff_alpha,
+    weighted_kappa,
+)
 from magister.stats._bootstrap import (
     BootstrapWeights,
     bca_intervals,
@@ -13,21 +20,80 @@ from magister.stats._bootstrap import (
     statistic_intervals,
 )
 from magister.stats._cluster import cluster_mean
+from magister.stats._correlation import (
+    MIN_MODELS,
+    DependentCorrelations,
+    ModelBootstrap,
+    compare_correlations,
+    correlation,
+    partial_correlation,
+    williams,
+)
+from magister.stats._crossed import (
+    CrossedSample,
+    crossed_sample,
+    pigeonhole_replicates,
+    student_mean,
+    student_ratio,
+    student_weights,
+)
 from magister.stats._estimate import REASONS, STATUSES, Estimate, Estimates
+from magister.stats._expanded import expanded_level
+from magister.stats._paired import EXACT_CLUSTERS, PairTests, holm, mcnemar, paired_differences, sign_flip
+from magister.stats._power import (
+    MAX_ITEMS,
+    Detectable,
+    detectable_difference,
+    items_needed,
+)
 from magister.stats._proportion import clopper_pearson, wilson
+from magister.stats._rank import Ranks, rank_intervals, shared_ranks, significance_groups
 
 __all__ = [
+    "EXACT_CLUSTERS",
+    "MAX_CATEGORIES",
+    "MAX_ITEMS",
+    "MIN_MODELS",
     "REASONS",
     "STATUSES",
     "BootstrapWeights",
+    "CrossedSample",
+    "DependentCorrelations",
+    "Detectable",
     "Estimate",
     "Estimates",
+    "ModelBootstrap",
+    "PairTests",
+    "Ranks",
+    "UnitBootstrap",
     "bca_intervals",
     "bootstrap_weights",
     "clopper_pearson",
     "cluster_mean",
+    "compare_correlations",
+    "correlation",
+    "crossed_sample",
+    "detectable_difference",
+    "expanded_level",
+    "holm",
+    "intraclass_correlation",
+    "items_needed",
+    "krippendorff_alpha",
+    "mcnemar",
+    "paired_differences",
+    "partial_correlation",
     "percentile_intervals",
+    "pigeonhole_replicates",
+    "rank_intervals",
     "ratio_intervals",
+    "shared_ranks",
+    "sign_flip",
+    "significance_groups",
     "statistic_intervals",
+    "student_mean",
+    "student_ratio",
+    "student_weights",
+    "weighted_kappa",
+    "williams",
     "wilson",
 ]

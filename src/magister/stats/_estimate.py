@@ -18,6 +18,7 @@ REASONS = {
     "missing_values": "some scores are NaN",
     "undefined": "the statistic is undefined on these data",
     "one_cluster": "one cluster: its sampling error cannot be estimated",
+    "one_student": "one student: the variation between students cannot be estimated",
     "all_equal": "no variation between clusters: an interval cannot be estimated",
     "undefined_resamples": "the statistic is undefined on too many resamples",
     "no_resamples": "no resamples were asked for",
