@@ -253,6 +253,22 @@ def test_an_unknown_source_format_is_refused(run: Run) -> None:
     assert (done.code, done.err.split(":")[1].strip()) == (2, "--source-format")
 
 
+def test_a_log_of_another_tool_is_checked(run: Run) -> None:
+    spec = {"task": "t", "model": "m", "dataset": {}, "config": {}}
+    samples = [
+        {"id": n, "epoch": epoch, "input": f"{n} + 1?", "choices": ["1", "2"], "target": "A" if n else "Z"}
+        for n in range(3)
+        for epoch in (1, 2)
+    ]
+    Path("log.json").write_text(json.dumps({"eval": spec, "samples": samples}))
+    done = run("items", "check", "log.json", "--source-format", "inspect")
+    assert done.code == 1
+    assert "log: 3 rows, 2 accepted" in done.out
+    assert "folded: same item under another filter or epoch: 3" in done.out
+    assert "key_outside_options: row 1" in done.out
+    assert widest(done.out) <= 80
+
+
 # board teaching
 
 

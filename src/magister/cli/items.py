@@ -17,7 +17,7 @@ app = typer.Typer(no_args_is_help=True, help="Items: questions with options and 
     "check", epilog="Example: magister items check questions.csv --question q --options a,b,c,d --answer key"
 )
 def items_check(
-    file: Annotated[Path, typer.Argument(help="A .jsonl, .json, .csv or .parquet file.")],
+    file: Annotated[Path, typer.Argument(help="A .jsonl, .json, .csv, .parquet or (inspect) .eval file.")],
     question: Annotated[str, typer.Option(help="Column of the question.")] = "question",
     answer: Annotated[str, typer.Option(help="Column of the right answer.")] = "answer",
     options: Annotated[
@@ -25,7 +25,7 @@ def items_check(
     ] = None,
     passage: Annotated[str | None, typer.Option(help="Column of a passage.")] = None,
     source_format: Annotated[
-        str, typer.Option("--source-format", help="auto, gsm8k, mmlu or teach2eval.")
+        str, typer.Option("--source-format", help="auto, gsm8k, mmlu, teach2eval, lm_eval or inspect.")
     ] = "auto",
     form: FormatOption = Format.text,
 ) -> None:
@@ -59,7 +59,7 @@ def items_check(
 
 def _print_report(report: dict[str, Any]) -> None:
     echo(f"{report['dataset']}: {report['n_rows']} rows, {report['n_accepted']} accepted")
-    for name in ("rejected", "flags", "keys", "options"):
+    for name in ("rejected", "folded", "flags", "keys", "options"):
         if report[name]:
             counts = ", ".join(f"{key}: {count}" for key, count in report[name].items())
             echo(f"  {name}: {counts}")
