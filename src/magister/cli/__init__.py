@@ -12,6 +12,7 @@ import typer
 from magister.cli import board, items, models
 from magister.cli._printing import visible
 from magister.cli.restore import restore
+from magister.cli.score import EXAMPLE, score_teaching
 from magister.errors import UserError
 
 __all__ = ["app", "main"]
@@ -26,6 +27,7 @@ app.add_typer(models.app, name="models")
 app.add_typer(items.app, name="items")
 app.add_typer(board.app, name="board")
 app.command(epilog="Example: magister restore --remote archive")(restore)
+app.command("score-teaching", epilog=EXAMPLE)(score_teaching)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

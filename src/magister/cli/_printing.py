@@ -75,9 +75,9 @@ def terminal_width() -> int:
     return max(20, shutil.get_terminal_size((80, 24)).columns)
 
 
-def echo(text: str) -> None:
-    """Print a line, folded to the terminal's width."""
+def echo(text: str, *, err: bool = False) -> None:
+    """Print a line, folded to the terminal's width, to the standard output or error."""
     width = terminal_width()
     indent = " " * (len(text) - len(text.lstrip()) + 2)
     folded = textwrap.wrap(visible(text), width, subsequent_indent=indent, drop_whitespace=True)
-    typer.echo("\n".join(folded))
+    typer.echo("\n".join(folded), err=err)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from magister.config.items import Dataset
 from magister.errors import UserError
-from magister.items.sources._files import read_file, read_log
+from magister.items.sources._files import read_file, read_log, read_rows
 from magister.items.sources._generated import generate_rows
 from magister.items.sources._logs import LOG_RESPONSES, LOG_STATUSES, Log, log_responses
 from magister.items.sources._rows import BrokenRow, RawRows
@@ -21,6 +21,7 @@ __all__ = [
     "load_source",
     "log_responses",
     "read_log",
+    "read_rows",
 ]
 
 

