@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,58 +17,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
-import yaml
+from cli_helpers import SCRIPTED, Run, params, widest
 
 from magister import cli
 from magister.contracts.schemas import TEACHING_BOARD
 
-COMMANDS = (("models", "check"), ("items", "check"), ("board", "teaching"), ("restore",), ("score-teaching",))
+COMMANDS = (
+    ("models", "check"),
+    ("items", "check"),
+    ("board", "teaching"),
+    ("restore",),
+    ("score-teaching",),
+    ("plan", "teaching"),
+)
 HOSTILE = "[red]x[/red] \x1b[31mred\x1b]0;title\x07 \u202e\r\nnext\x00"
-
-
-class Ran:
-    """What a call of the command did."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-Run = Callable[..., Ran]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Call the command in an empty folder, on a terminal of 80 columns."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-
-    def call(*arguments: str) -> Ran:
-        with pytest.raises(SystemExit) as stop:
-            cli.main(list(arguments))
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
-        return Ran(int(stop.value.code or 0), said.out, said.err)
-
-    return call
-
-
-def params(**models: dict[str, Any]) -> Path:
-    """A parameter file with these models."""
-    sums = {"kind": "generated", "generator": "sums", "n": 3}
-    names = list(models)[:1]
-    league = {"students": names, "teachers": names, "datasets": ["sums"]}
-    content = {
-        "models": models,
-        "items": {"datasets": {"sums": sums}},
-        "teaching": {"leagues": {"main": league}},
-    }
-    path = Path("params.yaml")
-    path.write_text(yaml.safe_dump(content))
-    return path
-
-
-SCRIPTED = {"engine": "scripted", "script": "student"}
 
 
 def questions(rows: int = 4, name: str = "questions.csv", extra: str = "") -> str:
@@ -98,10 +59,6 @@ def board(path: Path = Path("results/teaching.parquet"), **changes: Any) -> Path
     return path
 
 
-def widest(text: str) -> int:
-    return max((len(line) for line in text.splitlines()), default=0)
-
-
 # Help
 
 
@@ -126,7 +83,7 @@ def test_every_command_is_tested_here() -> None:
     assert found == set(COMMANDS)
 
 
-@pytest.mark.parametrize("arguments", [(), ("models",), ("items",), ("board",)])
+@pytest.mark.parametrize("arguments", [(), ("models",), ("items",), ("board",), ("plan",)])
 def test_without_a_command_the_help_is_shown(run: Run, arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
     assert "Usage" in done.out + done.err
@@ -292,79 +249,6 @@ def test_a_board_fits_the_terminal(run: Run) -> None:
     done = run("board", "teaching")
     assert done.code == 0
     assert widest(done.out) <= 80
-
-
-# score-teaching
-
-
-def trajectories(name: str = "own.csv", rows: str = "") -> str:
-    """Answers of two students to four items under one teacher, over two rounds."""
-    lines = ["teacher,student,item_id,round,correct,verdict"]
-    for student in ("ann", "bob"):
-        for item in range(4):
-            right = int(item == 0)
-            lines.append(f"tea,{student},i{item},0,{right},")
-            lines.append(f"tea,{student},i{item},1,{int(item < 2)},{'correct' if right else 'wrong'}")
-    Path(name).write_text("\n".join(lines) + "\n" + rows, encoding="utf-8")
-    return name
-
-
-def test_own_trajectories_are_rated(run: Run) -> None:
-    Path("aa.csv").write_text("teacher,item_id,correct\n" + "".join(f"tea,i{n},{n % 2}\n" for n in range(4)))
-    done = run("score-teaching", trajectories(), "--zero-shot", "aa.csv", "--resamples", "200")
-    assert (done.code, done.err) == (0, "")
-    assert "own.csv: 16 rows." in done.out
-    assert "Not in the file, assumed: arm: taught" in done.out
-    assert "1 tea" in done.out
-    assert "+25.0" in done.out
-    assert "4 items, 4 clusters, 2 students, 1 rounds. Policy wrong" in done.out
-    assert "by status: ok 16 (of 16)" in done.out
-    assert widest(done.out) <= 80
-
-
-def test_its_metrics_are_written_as_parquet_and_csv(run: Run) -> None:
-    done = run(
-        "score-teaching", trajectories(), "--out", "rated/mine", "--resamples", "0", "--policy", "drop"
-    )
-    assert done.code == 0
-    table = pq.read_table("rated/mine.parquet")
-    assert set(table["policy"].to_pylist()) == {"drop"}
-    rows = list(csv.DictReader(io.StringIO(Path("rated/mine.csv").read_text(encoding="utf-8"))))
-    assert len(rows) == table.num_rows > 10
-    assert (rows[0]["resamples"], rows[0]["league"]) == ("0", "own")
-
-
-def test_notes_are_no_part_of_what_programs_read(run: Run) -> None:
-    done = run("score-teaching", trajectories(), "--format", "json", "--resamples", "0")
-    (row,) = json.loads(done.out)
-    assert (row["teacher"], row["ca"]) == ("tea", 0.25)
-    assert "own.csv: 16 rows." in done.err
-
-
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ("tea,ann,i1,1,1,\n", "1 repeated row(s), first 5 and 18"),
-        ("tea,ann,i9,0,1,\n", "lacks round 1 (row 18)"),
-        ("tea,ann,i9,0,1,\ntea,ann,i9,1,1,\n", "student 'bob' of teacher 'tea' has 4 of 5 items"),
-        ("tea,ann,i9,0,0.5,\n", "row 18: correct '0.5'; expected 0 or 1"),
-        ("tom,ann,i1,1,1,\n", "row 18: teacher 'tom' has no round 0"),
-        ("tea,ann\n", "row 18: expected 6 cells, found 2"),
-    ],
-)
-def test_a_mistake_in_own_trajectories_is_named_by_its_rows(run: Run, rows: str, expected: str) -> None:
-    done = run("score-teaching", trajectories(rows=rows))
-    assert done.code == 2
-    assert expected in done.err
-
-
-@pytest.mark.parametrize("content", [b"", b"PAR1", b"teacher,student\n", b"\x00\xff"])
-@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "a.xlsx"])
-def test_trajectories_that_cannot_be_read_are_one_message(run: Run, name: str, content: bytes) -> None:
-    Path(name).write_bytes(content)
-    done = run("score-teaching", name)
-    assert done.code == 2
-    assert done.err.startswith(f"magister: {name}: ")
 
 
 # Formats
