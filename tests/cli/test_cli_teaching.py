@@ -86,6 +86,16 @@ def test_trajectories_that_cannot_be_read_are_one_message(run: Run, name: str, c
     assert done.err.startswith(f"magister: {name}: ")
 
 
+def test_names_cannot_steer_the_terminal(run: Run) -> None:
+    trajectories()
+    text = Path("own.csv").read_text(encoding="utf-8").replace("tea,", "t\x1b[31m\u202ea,")
+    Path("own.csv").write_text(text, encoding="utf-8")
+    done = run("score-teaching", "own.csv", "--resamples", "0")
+    assert done.code == 0
+    assert "t\\x1b[31m\\u202ea" in done.out
+    assert not any(char in done.out for char in "\x1b\u202e")
+
+
 # plan teaching
 
 PROMPTS = Path(__file__).resolve().parents[2] / "prompts"
@@ -139,6 +149,14 @@ def test_a_number_outside_its_range_is_one_message(run: Run, arguments: tuple[st
     done = run("plan", "teaching", *arguments)
     assert done.code == 2
     assert arguments[0].removeprefix("--").replace("-", "_") in done.err
+
+
+def test_a_damaged_artifact_is_named(run: Run) -> None:
+    planned(ann=SCRIPTED)
+    Path("data/items/pool").mkdir(parents=True)
+    Path("data/items/pool/sums.parquet").write_bytes(b"PAR1")
+    done = run("plan", "teaching")
+    assert (done.code, "data/items/pool/sums.parquet: damaged" in done.err) == (2, True)
 
 
 def test_a_plan_without_prompts_says_so(run: Run) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from magister.cli._printing import Format, FormatOption, ParamsOption, echo, print_rows
+from magister.errors import UserError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +25,21 @@ def plan() -> None:
     """What a run will ask and cost."""
 
 
+def _table(path: Path, *columns: str) -> pa.Table:
+    """Columns of an artifact of an earlier run.
+
+    Raises:
+        UserError: it is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(path).select(list(columns))
+    except (pa.ArrowInvalid, KeyError, OSError) as error:
+        raise UserError(f"{path}: damaged: {error}. Make it again with `snakemake --cores all`") from None
+
+
 def _pooled(table: pa.Table, name: str, basis: str) -> Size:
     """Size of a data set from its pool."""
     import pyarrow.compute as pc
@@ -37,14 +53,14 @@ def _pooled(table: pa.Table, name: str, basis: str) -> Size:
 
 def _size(root: Path, name: str, dataset: Dataset, assumed: int) -> Size:
     """What is known of a data set without making anything: its pool, its file, or what params.yaml says."""
-    import pyarrow.parquet as pq
-
     from magister.items import load_source, normalise_rows
     from magister.teaching.plan import Size
 
     pool = root / "data/items/pool" / f"{name}.parquet"
     if pool.is_file():
-        return _pooled(pq.read_table(pool), name, "counted in the pool of the last run")
+        return _pooled(
+            _table(pool, "dataset", "cluster_id", "options"), name, "counted in the pool of the last run"
+        )
     file = None
     if dataset.kind == "file":
         file = root / str(dataset.path)
@@ -68,7 +84,6 @@ def _size(root: Path, name: str, dataset: Dataset, assumed: int) -> Size:
 def _shape(root: Path, n_options: int) -> tuple[Shape, str]:
     """Lengths of an item's texts: those of the last run's items, else assumed."""
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
     from magister.teaching.plan import Shape
 
@@ -79,7 +94,7 @@ def _shape(root: Path, n_options: int) -> tuple[Shape, str]:
             shape,
             f"assumed: {shape.question} characters of question, {n_options} options of {shape.option}",
         )
-    table = pq.read_table(path, columns=["question", "passage", "options"])
+    table = _table(path, "question", "passage", "options")
     if not table.num_rows:
         return Shape(n_options=n_options), "assumed: the last run made no items"
     question = pc.mean(pc.utf8_length(table["question"])).as_py()
