@@ -1,81 +1,34 @@
-"""Logs of lm-evaluation-harness and Inspect AI, as items and as models' answers. All contents are made up here."""
+"""Logs of lm-evaluation-harness and Inspect AI, as items and as models' answers."""
 
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from items_helpers import write_jsonl
+from log_files import (
+    answers,
+    config,
+    eval_file,
+    generated,
+    import_log,
+    json_file,
+    likelihoods,
+    log,
+    sample,
+    samples_file,
+    with_content,
+)
 
-from magister.config.items import Dataset
 from magister.errors import UserError
-from magister.items import check_items, load_source, log_responses, normalise_rows, read_log
-from magister.items.sources import _archive
-from magister.items.sources._logs import LOG_RESPONSES
-
-
-def config(form: str, **fields: Any) -> Dataset:
-    return Dataset.model_validate({"kind": "file", "path": "given later", "format": form} | fields)
-
-
-def import_log(path: Path, form: str, **fields: Any):
-    dataset = config(form, **fields)
-    pool, rejected = normalise_rows("toy", dataset, load_source("toy", dataset, path))
-    return pool.to_pylist(), rejected.to_pylist()
-
-
-def answers(path: Path, form: str, model: str | None = None) -> list[dict[str, Any]]:
-    table = log_responses(read_log(path, form), "toy", model)
-    assert table.schema.equals(LOG_RESPONSES.schema)
-    return table.to_pylist()
-
+from magister.items import check_items, read_log
 
 # lm-evaluation-harness
-
-
-def likelihoods(number: int, chances: list[float], right: int, **changes: Any) -> dict[str, Any]:
-    """A line of a multiple-choice task, as the harness writes it."""
-    texts = ["cat", "dog", "cow"]
-    record = {
-        "doc_id": number,
-        "doc": {"question": f"Which animal is number {number}?", "choices": texts, "answer": right},
-        "target": str(right),
-        "arguments": {f"gen_args_{i}": {"arg_0": "Q", "arg_1": f" {text}"} for i, text in enumerate(texts)},
-        "resps": [[[str(chance), "False"]] for chance in chances],
-        "filtered_resps": [[str(chance), "False"] for chance in chances],
-        "filter": "none",
-        "metrics": ["acc"],
-        "acc": float(chances.index(max(chances)) == right),
-    }
-    return record | changes
-
-
-def generated(number: int, reply: Any, found: str, score: Any, filtered_by: str = "strict") -> dict[str, Any]:
-    """A line of a generative task."""
-    return {
-        "doc_id": number,
-        "doc": {"question": f"What is {number} + 1?", "answer": f"Count on.\n#### {number + 1}"},
-        "target": f"Count on.\n#### {number + 1}",
-        "arguments": {"gen_args_0": {"arg_0": "Q", "arg_1": {"until": ["Q"]}}},
-        "resps": [[reply]],
-        "filtered_resps": [found],
-        "filter": filtered_by,
-        "metrics": ["exact_match"],
-        "exact_match": score,
-    }
-
-
-def samples_file(tmp_path: Path, rows: list[Any], task: str = "toy_task") -> Path:
-    folder = tmp_path / "org__model-7b"
-    folder.mkdir(exist_ok=True)
-    return write_jsonl(folder / f"samples_{task}_2026-01-02T03-04-05.678901.jsonl", rows)
 
 
 def test_a_multiple_choice_log_gives_items_with_their_keys(tmp_path):
@@ -224,57 +177,6 @@ def test_a_log_that_does_not_say_who_answered_needs_a_name(tmp_path):
 # Inspect AI
 
 
-def sample(name: Any, value: Any = "C", **changes: Any) -> dict[str, Any]:
-    """A sample of a log of Inspect AI."""
-    record = {
-        "id": name,
-        "epoch": 1,
-        "input": f"Which animal is number {name}?",
-        "choices": ["cat", "dog", "cow"],
-        "target": "B",
-        "output": {
-            "model": "m",
-            "choices": [{"message": {"role": "assistant", "content": "ANSWER: B"}, "stop_reason": "stop"}],
-        },
-        "scores": {"choice": {"value": value, "answer": "B"}},
-        "metadata": {"subject": "animals"},
-    }
-    return record | changes
-
-
-def log(samples: list[Any], **changes: Any) -> dict[str, Any]:
-    """A log of Inspect AI."""
-    spec = {
-        "task": "animals",
-        "model": "maker/model-1",
-        "dataset": {"name": "animals"},
-        "config": {"epochs": 1},
-    }
-    return {"version": 2, "status": "success", "eval": spec, "samples": samples} | changes
-
-
-def json_file(tmp_path: Path, content: Any) -> Path:
-    path = tmp_path / "log.json"
-    path.write_text(json.dumps(content), encoding="utf-8")
-    return path
-
-
-def eval_file(tmp_path: Path, content: dict[str, Any], header: str = "header.json") -> Path:
-    path = tmp_path / "log.eval"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(
-            header, json.dumps({key: value for key, value in content.items() if key != "samples"})
-        )
-        archive.writestr("summaries.json", "[]")
-        for record in content["samples"]:
-            archive.writestr(f"samples/{record['id']}_epoch_{record['epoch']}.json", json.dumps(record))
-    return path
-
-
-def with_content(content: Any, stop: str = "stop") -> dict[str, Any]:
-    return {"choices": [{"message": {"role": "assistant", "content": content}, "stop_reason": stop}]}
-
-
 def test_both_forms_of_a_log_give_the_same(tmp_path):
     content = log([sample("a"), sample("b", "I", target=["C"]), sample("c", "C", target="A")])
     plain, packed = json_file(tmp_path, content), eval_file(tmp_path, content)
@@ -403,53 +305,6 @@ def test_what_is_no_log_is_a_clear_error(tmp_path, content, expected):
 def test_a_log_of_another_kind_is_refused(tmp_path, name, form):
     with pytest.raises(UserError, match="is a file of kind"):
         read_log(tmp_path / name, form)
-
-
-# Archives
-
-
-def test_an_archive_that_unpacks_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(_archive, "MEMBER_BYTES", 10_000)
-    path = eval_file(tmp_path, log([sample("a", input="x" * 1_000_000)]))
-    assert path.stat().st_size < 10_000
-    with pytest.raises(UserError, match="more than 10000 bytes once unpacked"):
-        read_log(path, "inspect")
-
-
-def test_an_archive_of_many_members_is_read_up_to_a_total(tmp_path, monkeypatch):
-    monkeypatch.setattr(_archive, "TOTAL_BYTES", 3_000)
-    path = eval_file(tmp_path, log([sample(f"s{number}") for number in range(20)]))
-    with pytest.raises(UserError, match="once unpacked"):
-        read_log(path, "inspect")
-
-
-@pytest.mark.parametrize(
-    "name", ["../up.json", "/root.json", "samples/../../up.json", "C:\\up.json", "a\\..\\b"]
-)
-def test_a_member_that_leads_out_of_the_archive_is_refused(tmp_path, name):
-    path = eval_file(tmp_path, log([sample("a")]))
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr(name, "{}")
-    with pytest.raises(UserError, match="leads out of the archive"):
-        read_log(path, "inspect")
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 torn", b"{}"])
-def test_a_damaged_archive_is_a_clear_error(tmp_path, content):
-    path = tmp_path / "log.eval"
-    path.write_bytes(content)
-    with pytest.raises(UserError, match=r"log\.eval: not a readable zip archive"):
-        read_log(path, "inspect")
-
-
-def test_a_damaged_member_is_named(tmp_path):
-    path = eval_file(tmp_path, log([sample("a")]))
-    data = bytearray(path.read_bytes())
-    at = data.index(b"samples/a_epoch_1.json") + len("samples/a_epoch_1.json") + 5
-    data[at : at + 8] = b"\xff" * 8
-    path.write_bytes(bytes(data))
-    with pytest.raises(UserError, match=r"samples/a_epoch_1\.json: cannot be read"):
-        read_log(path, "inspect")
 
 
 # Any JSON
