@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from magister.config.base import LocalFile
+from magister.config.models import PRICES
 from magister.config.params import validate_params
 from magister.errors import UserError
 from magister.pipeline import check_folders, join_folder, quieten
@@ -95,8 +96,8 @@ def step(module, reads, writes, wildcards=()):
 
 
 def model_params(name):
-    """A model's entry with its defaults."""
-    return FULL["models"][name]
+    """A model's entry with its defaults, without its prices, which no step depends on."""
+    return {option: value for option, value in FULL["models"][name].items() if option not in PRICES}
 
 
 def weights_file(name):

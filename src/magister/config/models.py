@@ -33,6 +33,10 @@ class Limits(Section):
     requests_per_minute: float | None = Field(None, gt=0, description="Ceiling; none by default.")
 
 
+PRICES = ("price_in", "price_out")
+"""Options of a model that no step is given: a new price makes nothing run again."""
+
+
 class ModelConfig(Section):
     """One speaker: what answers, how it decodes and in which persona."""
 
@@ -61,6 +65,12 @@ class ModelConfig(Section):
     system: str | None = Field(None, description="Persona: put before every system prompt.")
     sampling: Sampling = Field(default_factory=Sampling, description="Decoding settings.")
     limits: Limits = Field(default_factory=Limits, description="Rates and retries.")
+    price_in: float | None = Field(
+        None,
+        ge=0,
+        description="Price of a million prompt tokens, for `magister plan`. No result depends on it.",
+    )
+    price_out: float | None = Field(None, ge=0, description="Price of a million reply tokens, as `price_in`.")
 
     @model_validator(mode="after")
     def _engine_has_its_fields(self) -> ModelConfig:

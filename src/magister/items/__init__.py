@@ -14,7 +14,7 @@ from magister.items._normalise import normalise_rows
 from magister.items._order import key_balance
 from magister.items._rewrite import Reply, apply_rewrites, review_bodies, rewrite_bodies
 from magister.items._text import fold_option
-from magister.items.sources import BrokenRow, RawRows, load_source
+from magister.items.sources import BrokenRow, Log, RawRows, load_source, log_responses, read_log, read_rows
 
 __all__ = [
     "MAX_CHARS",
@@ -22,6 +22,7 @@ __all__ = [
     "BrokenRow",
     "CheckReport",
     "Harvest",
+    "Log",
     "RawRows",
     "Reply",
     "apply_rewrites",
@@ -35,9 +36,12 @@ __all__ = [
     "key_balance",
     "ladder_report",
     "load_source",
+    "log_responses",
     "normalise_rows",
     "numeric_neighbours",
     "parse_free_answers",
+    "read_log",
+    "read_rows",
     "review_bodies",
     "rewrite_bodies",
 ]

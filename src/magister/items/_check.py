@@ -29,6 +29,7 @@ class CheckReport:
         flags: items by flag.
         keys: items by key as the source has them, before any shuffling.
         options: items by number of options.
+        folded: by reason, records of a log that are no rows of their own.
     """
 
     dataset: str
@@ -41,6 +42,7 @@ class CheckReport:
     flags: dict[str, int]
     keys: dict[str, int]
     options: dict[int, int]
+    folded: dict[str, int]
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain values."""
@@ -85,4 +87,5 @@ def check_items(path: Path, dataset: Dataset, name: str | None = None) -> CheckR
         flags=_counted(Counter(flag for flags in pool["flags"].to_pylist() for flag in flags)),
         keys=_counted(Counter(key for key in pool["key"].to_pylist() if key is not None)),
         options=_counted(Counter(options)),
+        folded=raw.folded,
     )

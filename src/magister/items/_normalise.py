@@ -24,7 +24,7 @@ from magister.items._choices import (
 )
 from magister.items._flags import needs_options, options_in_question
 from magister.items._numbers import parse_number
-from magister.items._text import clean, fold, fold_option, seeded_rank, sha
+from magister.items._text import clean, fold, fold_option, given_item_id, seeded_rank, sha
 from magister.items.sources import RawRows
 
 RAW_LIMIT = 2000
@@ -192,13 +192,31 @@ def _letters(places: Iterable[int]) -> str:
     return "".join(LETTERS[place] for place in places)
 
 
-def _decide_key(draft: _Draft, support: Counter[str]) -> _Draft:
+def _stated_places(draft: _Draft, options: Options) -> tuple[int, ...]:
+    """Options that the text beside a Teach2Eval label names; none where it names no option or is missing."""
+    stated = draft.row.get("answer")
+    texts = stated if isinstance(stated, list) else [stated]
+    keys = [fold_option(text) for text in options.texts]
+    try:
+        named = [fold_option(scalar_text(text) or "") for text in texts]
+    except Malformed:
+        return ()
+    return tuple(sorted({keys.index(text) for text in named})) if all(text in keys for text in named) else ()
+
+
+def _decide_key(draft: _Draft, support: Counter[str], labelled: bool) -> _Draft:
     if draft.options is None:
         return draft
     places = choose_reading(draft.readings, draft.answer, support)
     if places is None:
         ways = ", ".join(f"{_letters(named)} as {reading}" for reading, named in draft.readings.items())
         raise Rejection("ambiguous_key", f"answer {draft.answer!r} can mean {ways}")
+    stated = _stated_places(draft, draft.options) if labelled else ()
+    if stated and stated != places:
+        raise Rejection(
+            "contradicting_answer",
+            f"label {_letters(places)}, but the answer's text is option {_letters(stated)}",
+        )
     gold = GOLD_SEPARATOR.join(draft.options.texts[place] for place in places)
     return replace(draft, places=places, gold=gold)
 
@@ -211,10 +229,9 @@ def _content(draft: _Draft) -> tuple[str, str, str]:
 
 def _identify(name: str, draft: _Draft) -> _Draft:
     if draft.given is not None:
-        digest = sha("id", draft.given)
-    else:
-        options = sorted(draft.options.texts) if draft.options else []
-        digest = sha("content", draft.question, draft.passage or "", draft.gold, *options)
+        return replace(draft, item_id=given_item_id(name, draft.given))
+    options = sorted(draft.options.texts) if draft.options else []
+    digest = sha("content", draft.question, draft.passage or "", draft.gold, *options)
     return replace(draft, item_id=f"{name}-{digest[:12]}")
 
 
@@ -336,10 +353,11 @@ def normalise_rows(name: str, dataset: Dataset, raw: RawRows) -> tuple[pa.Table,
         except Rejection as rejection:
             gate.rejected.append(rejection_row(name, number, rejection, values))
     support = Counter(reading for draft in read for reading in draft.readings)
+    labelled = dataset.format == "teach2eval" and raw.columns.answer == "label"
     drafts: list[_Draft] = []
     for draft in read:
         try:
-            drafts.append(_identify(name, _decide_key(draft, support)))
+            drafts.append(_identify(name, _decide_key(draft, support, labelled)))
         except Rejection as rejection:
             gate.reject(draft, rejection.reason, rejection.detail)
     drafts = gate.drop_shared_ids(gate.drop_repeated(drafts))

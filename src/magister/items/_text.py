@@ -52,6 +52,11 @@ def sha(*parts: str) -> str:
     return digest.hexdigest()
 
 
+def given_item_id(dataset: str, given: str) -> str:
+    """The id of an item whose source identifies it."""
+    return f"{dataset}-{sha('id', given)[:12]}"
+
+
 def seeded_rank(seed: int, *parts: str) -> str:
     """A key to sort by: a different order for each seed."""
     return sha(str(seed), *parts)

