@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from teaching_tables import prompt
 
 from magister.config.models import PRICES, ModelConfig
 from magister.config.params import Params, validate_params
-from magister.errors import UserError
 from magister.llm import build_request, chat_body, fingerprint
-from magister.teaching._power import detectable_difference
 from magister.teaching.plan import (
     CHARS_PER_TOKEN,
     MESSAGE_TOKENS,
@@ -160,56 +155,3 @@ def test_a_price_cannot_be_negative() -> None:
 def test_jobs_grow_with_rounds_and_models() -> None:
     assert count_jobs(params(rounds=3)) - count_jobs(params(rounds=2)) == 3 * 4 + 1
     assert count_jobs(params(arms=[])) == count_jobs(params()) - 2
-
-
-# Power
-
-
-def test_the_detectable_difference_by_hand() -> None:
-    # z(0.975) + z(0.8) = 1.959964 + 0.841621; two shares of a half over 100 independent answers.
-    expected = (1.959964 + 0.841621) * math.sqrt(2 * 0.25 / 100)
-    assert detectable_difference(100, 100, 0.3, 1, 0.9, 0.5) == pytest.approx(expected, abs=1e-6)
-
-
-def test_students_who_agree_in_everything_are_one() -> None:
-    assert detectable_difference(50, 50, 0, 4, 1, 0.4) == pytest.approx(
-        detectable_difference(50, 50, 0, 1, 0, 0.4)
-    )
-
-
-def test_items_that_say_the_same_are_their_clusters() -> None:
-    assert detectable_difference(60, 6, 1, 2, 0.2, 0.4) == pytest.approx(
-        detectable_difference(6, 6, 0, 2, 0.2, 0.4)
-    )
-
-
-@given(
-    st.integers(1, 500),
-    st.integers(1, 20),
-    st.floats(0, 1),
-    st.integers(1, 9),
-    st.floats(0, 1),
-    st.floats(0.01, 0.99),
-)
-def test_more_clusters_and_students_never_hide_a_difference(
-    clusters: int, size: int, icc: float, students: int, rho: float, p0: float
-) -> None:
-    found = detectable_difference(clusters * size, clusters, icc, students, rho, p0)
-    assert found > 0
-    assert detectable_difference(2 * clusters * size, 2 * clusters, icc, students, rho, p0) < found
-    assert detectable_difference(clusters * size, clusters, icc, students + 1, rho, p0) <= found + 1e-12
-    assert detectable_difference(clusters * size, clusters, icc, students, rho, p0, power=0.9) > found
-
-
-@pytest.mark.parametrize(
-    ("change", "name"),
-    [
-        ({"n_items": 0}, "n_items"), ({"n_clusters": 11}, "n_clusters"), ({"n_students": 0}, "n_students"),
-        ({"icc": -0.1}, "icc"), ({"rho_students": 1.1}, "rho_students"), ({"p0": 0}, "p0"), ({"p0": 1}, "p0"),
-        ({"power": 1}, "power"), ({"level": 0}, "level"), ({"icc": float("nan")}, "icc"),
-    ],
-)  # fmt: skip
-def test_numbers_outside_their_range_are_refused(change: dict[str, Any], name: str) -> None:
-    good = {"n_items": 10, "n_clusters": 10, "icc": 0.1, "n_students": 2, "rho_students": 0.1, "p0": 0.5}
-    with pytest.raises(UserError, match=name):
-        detectable_difference(**(good | change))

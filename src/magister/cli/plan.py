@@ -161,7 +161,7 @@ def plan_teaching(
 ) -> None:
     """Say what a run will ask, what that costs and what it can show. Asks nothing."""
     from magister.config.params import load_params
-    from magister.teaching._power import detectable_difference
+    from magister.stats import detectable_difference
     from magister.teaching.plan import CHARS_PER_TOKEN, count_jobs, summed
 
     loaded = load_params(params)
@@ -175,21 +175,17 @@ def plan_teaching(
     leagues: list[dict[str, Any]] = []
     for name, league in loaded.teaching.leagues.items():
         size = planner.size(league)
-        found = None
+        found, reason = None, "no items, so no difference can be shown"
         if size.n_items:
-            found = detectable_difference(
-                size.n_items,
-                size.n_clusters,
-                icc,
-                len(league.students),
-                rho_students,
-                p0,
-                power,
-                loaded.statistics.level,
-            )
+            design = (size.n_items, size.n_clusters, icc, len(league.students), rho_students, p0)
+            try:
+                detectable = detectable_difference(*design, power, loaded.statistics.level)
+            except ValueError as error:
+                raise UserError(f"--icc, --rho-students, --p0, --power: {error}") from None
+            found, reason = detectable.difference, detectable.reason
         leagues.append(
             {"league": name, "n_items": size.n_items, "n_clusters": size.n_clusters}
-            | {"n_students": len(league.students), "detectable": found}
+            | {"n_students": len(league.students), "detectable": found, "reason": reason}
         )
     unwritten = sum(1 for ask in asks if ask.held is None and ask.calls)
     notes.append(
@@ -212,7 +208,7 @@ def plan_teaching(
         notes.append(f"Cost unknown (no price_in, price_out in {params}): {', '.join(unpriced)}.")
     if form is not Format.text:
         empty = dict.fromkeys(("stage", "model", "calls", "held", "tokens_in", "tokens_out", "cost"))
-        sizes = dict.fromkeys(("n_items", "n_clusters", "n_students", "detectable"))
+        sizes = dict.fromkeys(("n_items", "n_clusters", "n_students", "detectable", "reason"))
         first = ("kind", "stage", "league")
         unified = [{"kind": "calls"} | row | sizes for row in rows]
         unified += [{"kind": "league"} | empty | row for row in leagues]
@@ -261,9 +257,7 @@ def _totals(rows: list[dict[str, Any]], jobs: int) -> None:
 def _power(row: dict[str, Any], power: float, level: float) -> None:
     start = f"League {row['league']}, {row['n_items']} items, {row['n_students']} students: "
     if row["detectable"] is None:
-        echo(f"{start}no items, so no difference can be shown.")
-    elif row["detectable"] >= 1:
-        echo(f"{start}too few to show any difference in CA.")
+        echo(f"{start}no difference in CA can be shown: {row['reason']}.")
     else:
         echo(
             f"{start}a difference in CA of {100 * row['detectable']:.1f} points is found with a chance of "

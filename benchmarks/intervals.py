@@ -1,6 +1,6 @@
 """Do the intervals and tests hold what they say, and how long do they take?
 
-Usage: python benchmarks/statistics.py [coverage] [speed] [--replications 1000]
+Usage: python benchmarks/intervals.py [coverage] [speed] [--replications 1000]
 
 `coverage` simulates leagues whose truth is known in closed form and prints how often 95 % intervals of CA, GA
 and their paired differences hold it, and how often Holm-adjusted sign-flip tests tell equal teachers apart. It
