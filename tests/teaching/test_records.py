@@ -201,7 +201,7 @@ def test_a_teacher_with_blind_answers_only_is_named() -> None:
         ({"round": -1}, "row 2: round '-1'"),
         ({"round": 7}, "row 2: round '7'"),
         ({"round": None}, "row 2: round is empty"),
-        ({"arm": "tuaght"}, "row 2: arm 'tuaght'; expected one of taught, sham"),
+        ({"arm": "tuaght"}, "row 2: arm 'tuaght'; expected one of taught, verdict_only"),
         ({"status": "failed"}, "row 2: status 'failed'; expected one of ok, no_answer"),
         ({"verdict": "Incorrect"}, "row 2: verdict 'Incorrect'; expected one of correct, wrong, none"),
         ({"band": 9}, "row 2: band '9'"),

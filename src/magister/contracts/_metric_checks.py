@@ -18,7 +18,9 @@ from magister.contracts.schemas import STATUSES, Contract
 SHARES = ("p", "AA", "JA", "JA_none", "JA_balanced", "JA_always_wrong", "GA", "regression")
 METRIC_RANGES: dict[str, tuple[float, float]] = {
     **dict.fromkeys(SHARES, (0.0, 1.0)),
-    "CA": (-1.0, 1.0),
+    **dict.fromkeys(("CA", "CA_masked", "CA_leak_none", "CA_leak_option", "CA_leak_gold"), (-1.0, 1.0)),
+    **dict.fromkeys(("net_CA", "net_verdict"), (-2.0, 2.0)),
+    "headroom": (-INFINITE, INFINITE),
     "JA_mcc": (-1.0, 1.0),
     "RA": (-1.0, INFINITE),
     "normalised_gain": (-INFINITE, 1.0),

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from magister.contracts.schemas import STATUSES, VERDICTS
+from magister.contracts.schemas import LEAKS, STATUSES, VERDICTS
 from magister.errors import UserError
 
 OK = STATUSES.index("ok")
@@ -65,6 +65,8 @@ class Cube:
         right: reply with status ok that is correct, shape (U, S, N, R).
         verdict: index into `VERDICTS` of the verdict of round 1, int8, shape (U, S, N).
         guide_error: a guide of the cell failed for reasons of infrastructure, shape (U, S, N).
+        leak: index into `LEAKS` of the worst leak of the cell's guides, int8, shape (U, S, N).
+        leaked: round of the first guide that leaked, R where none did, int8, shape (U, S, N).
     """
 
     league: str
@@ -75,6 +77,8 @@ class Cube:
     right: Bools
     verdict: Ints
     guide_error: Bools
+    leak: Ints
+    leaked: Ints
 
     @property
     def rounds(self) -> int:
@@ -105,7 +109,18 @@ def trajectory_cubes(trajectories: pa.Table) -> list[Cube]:
         UserError: for a missing column, an unknown status or verdict, repeated or missing rounds, an item
             with two datasets or clusters, or an answered row without `correct`.
     """
-    wanted = ("league", "arm", "teacher", "student", "item_id", "round", "status", "correct", "verdict")
+    wanted = (
+        "league",
+        "arm",
+        "teacher",
+        "student",
+        "item_id",
+        "round",
+        "status",
+        "correct",
+        "verdict",
+        "leak",
+    )
     table = _Coded(trajectories, "trajectories", (*wanted, "guide_status"))
     rounds = table.numbers("round")
     if rounds.size and rounds.min() < 0:
@@ -114,6 +129,8 @@ def trajectory_cubes(trajectories: pa.Table) -> list[Cube]:
     # Round 0 has no verdict and control arms may have none: only a name outside the vocabulary is a mistake.
     verdict = np.where(verdict == len(VERDICTS), NONE, verdict).astype(np.int8)
     guide_error: Bools = table.equals("guide_status", "error")
+    leak = table.vocabulary("leak", (*LEAKS, ""))
+    leak = np.where(leak == len(LEAKS), 0, leak).astype(np.int8)
     arm, teacher, student = table.codes("arm"), table.codes("teacher"), table.codes("student")
 
     def unit_name(key: int) -> tuple[str, str]:
@@ -143,6 +160,8 @@ def trajectory_cubes(trajectories: pa.Table) -> list[Cube]:
             right = np.zeros(shape, dtype=bool)
             judged: Ints = np.full(shape[:3], NONE, dtype=np.int8)
             failed = np.zeros(shape[:3], dtype=bool)
+            worst: Ints = np.zeros(shape[:3], dtype=np.int8)
+            leaked: Ints = np.full(shape[:3], last + 1, dtype=np.int8)
             for u, (key, chosen, *_) in enumerate(members):
                 s = np.searchsorted(here, student.code[chosen])
                 n = np.searchsorted(asked, frame.local(chosen))
@@ -152,10 +171,17 @@ def trajectory_cubes(trajectories: pa.Table) -> list[Cube]:
                 first = t == 1
                 judged[u, s[first], n[first]] = verdict[chosen[first]]
                 failed[u, s[guide_error[chosen]], n[guide_error[chosen]]] = True
+                told = leak[chosen] > 0
+                np.maximum.at(worst[u], (s[told], n[told]), leak[chosen[told]])
+                np.minimum.at(leaked[u], (s[told], n[told]), t[told].astype(np.int8))
                 _check_rounds(status[u], chosen.size, named(league, key))
             units = tuple(unit_name(key) for key, *_ in members)
             students = tuple(student.names[code] for code in here.tolist())
-            cubes.append(Cube(league, units, students, frame.items(asked), status, right, judged, failed))
+            cubes.append(
+                Cube(
+                    league, units, students, frame.items(asked), status, right, judged, failed, worst, leaked
+                )
+            )
     return cubes
 
 
@@ -190,9 +216,8 @@ def zero_shot_cubes(zero_shot: pa.Table) -> list[Cube]:
             units = tuple(("taught", teacher.names[key]) for key, *_ in members)
             none = np.full(shape[:3], NONE, dtype=np.int8)
             items = frame.items(asked)
-            cubes.append(
-                Cube(league, units, ("",), items, status, right, none, np.zeros(shape[:3], dtype=bool))
-            )
+            no = np.zeros(shape[:3], dtype=np.int8)
+            cubes.append(Cube(league, units, ("",), items, status, right, none, no.astype(bool), no, no + 1))
     return cubes
 
 

@@ -13,13 +13,20 @@ Floats = NDArray[np.float64]
 
 #: Metrics of the verdicts, in the order of the pooled statistics.
 JUDGING = ("JA", "JA_none", "JA_balanced", "JA_mcc", "JA_always_wrong")
+#: CA by the worst leak of a cell's guides, in the order of `LEAKS`.
+BY_LEAK = ("CA_leak_none", "CA_leak_option", "CA_leak_gold")
+#: CA beside that of a control arm: filled in from other units.
+RELATIVE = ("net_CA", "headroom", "net_verdict")
+#: What is worked out for the arm `taught` alone.
+TAUGHT_ONLY = (*JUDGING, "CA_masked", *BY_LEAK, "headroom", "net_verdict")
 
 
 @dataclass(frozen=True)
 class Layout:
     """Where the sums of a unit stand and which metrics they give.
 
-    Sums per unit: cells n_m, then right_{m,t}, then the pooled counts.
+    Sums per unit: cells n_m, then right_{m,t}, then the pooled counts, then right_{m,T} with leaks masked, then per
+    kind of leak its cells and how many were right at 0 and at T.
     """
 
     students: int
@@ -32,7 +39,15 @@ class Layout:
 
     @property
     def width(self) -> int:
-        return self.pooled + (0 if self.own else 7)
+        return self.pooled + (0 if self.own else 7 + self.students + 3 * len(BY_LEAK))
+
+    @property
+    def masked(self) -> int:
+        return self.pooled + 7
+
+    @property
+    def by_leak(self) -> int:
+        return self.masked + self.students
 
     @property
     def metrics(self) -> list[tuple[str, int]]:
@@ -41,7 +56,8 @@ class Layout:
         last = self.rounds - 1
         curve = [("p", t) for t in range(self.rounds)] + [("CA", t) for t in range(1, self.rounds)]
         round_one = [(name, 1) for name in (*JUDGING, "GA", "regression")]
-        return [*curve, *round_one, ("RA", last), ("normalised_gain", last)]
+        whole = ("RA", "normalised_gain", "CA_masked", *BY_LEAK, *RELATIVE)
+        return [*curve, *round_one, *((name, last) for name in whole)]
 
     def rounds_read(self, metric: str, t: int) -> list[int]:
         """Rounds whose student replies the metric reads."""
@@ -75,6 +91,14 @@ def statistics(totals: Floats, layout: Layout, present: Bools) -> Floats:
             out[:, k] = _mean_over_students(right[:, :, t] - right[:, :, 0], cells, present)
         elif metric == "RA":
             out[:, k] = _mean_over_students(_retained(right, cells), np.ones_like(cells), present)
+        elif metric == "CA_masked":
+            masked = totals[:, layout.masked : layout.by_leak]
+            out[:, k] = _mean_over_students(masked - right[:, :, 0], cells, present)
+        elif metric in BY_LEAK:
+            at = layout.by_leak + 3 * BY_LEAK.index(metric)
+            out[:, k] = _ratio(totals[:, at + 2] - totals[:, at + 1], totals[:, at])
+        elif metric in RELATIVE:
+            out[:, k] = np.nan
         elif metric == "normalised_gain":
             gain = _mean_over_students(right[:, :, t] - right[:, :, 0], cells, present)
             out[:, k] = _ratio(gain, _mean_over_students(cells - right[:, :, 0], cells, present))
@@ -84,10 +108,36 @@ def statistics(totals: Floats, layout: Layout, present: Bools) -> Floats:
     return out
 
 
+def final_gain(totals: Floats, layout: Layout, present: Bools) -> Floats:
+    """CA at the last round from the sums of `Layout`, shape (U, B)."""
+    right = totals[:, layout.students : layout.pooled].reshape(
+        totals.shape[0], layout.students, layout.rounds, totals.shape[2]
+    )
+    return _mean_over_students(right[:, :, -1] - right[:, :, 0], totals[:, : layout.students], present)
+
+
+def relative(gain: Floats, sham: Floats, oracle: Floats, verdict: Floats) -> Floats:
+    """CA beside the control arms: net CA, headroom share and net of the verdict alone.
+
+    Args:
+        gain: CA, shape (U, B).
+        sham: CA of the arm sham, shape (B,); NaN where there is none, as in the others.
+        oracle: CA of the arm oracle_tell, shape (B,).
+        verdict: CA of the same teachers in the arm verdict_only, shape (U, B).
+
+    Returns:
+        In the order of `RELATIVE`, shape (U, 3, B).
+    """
+    room = np.broadcast_to(oracle - sham, gain.shape)
+    # Where telling the answer does not lift the students there is no room to take a share of.
+    share = np.where(room > 0, (gain - sham) / np.where(room > 0, room, 1.0), np.nan)
+    return np.stack([gain - sham, share, gain - verdict], axis=1)
+
+
 def _pooled(totals: Floats, layout: Layout) -> Floats:
     """JA and its companions, GA and regression, shape (U, 7, B)."""
     fixed, lost, judged, judged_right, hit_right, hit_wrong, none = np.moveaxis(
-        totals[:, layout.pooled :], 1, 0
+        totals[:, layout.pooled : layout.masked], 1, 0
     )
     n = _added(totals[:, : layout.students])
     right0 = _added(totals[:, layout.students : layout.pooled : layout.rounds])
@@ -153,5 +203,8 @@ def clusters_read(sums: NDArray[np.int32], layout: Layout) -> Ints:
         right = sums[:, layout.students : layout.pooled : layout.rounds].sum(axis=1)
         judged = (sums[:, layout.pooled + 2] > 0).sum(axis=1)
         by_metric |= {metric: judged for metric in JUDGING if metric != "JA_none"}
+        by_metric |= {
+            metric: (sums[:, layout.by_leak + 3 * k] > 0).sum(axis=1) for k, metric in enumerate(BY_LEAK)
+        }
         by_metric |= {"GA": (cells > right).sum(axis=1), "regression": (right > 0).sum(axis=1)}
     return np.stack([by_metric[metric] for metric, _ in layout.metrics], axis=1)

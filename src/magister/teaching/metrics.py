@@ -19,9 +19,20 @@ regression [1]             rho = |right at 0 and wrong at 1| / |right at 0|; poo
 RA [T]                     mean over m of prod_{t=2..T} r_{m,t} - 1, r_{m,t} = 1 + (Fix - Reg) / C_{m,t-1},
                            C_{m,t} the number right, r = 1 where C_{m,t-1} = 0
 normalised_gain [T]        (p_T - p_0) / (1 - p_0) with p_t the mean over m: a ratio of means
+CA_masked [T]              CA with leaks masked: from the first guide of a cell that leaked an option or the gold
+                           value on, the student keeps the answer it had before
+CA_leak_none [T]           change of the share right over the cells whose guides leaked nothing; pooled
+CA_leak_option [T]         the same over the cells whose worst leak was an option that is wrong
+CA_leak_gold [T]           the same over the cells in which the gold value was given away
+net_CA [T]                 CA - CA of the arm sham
+headroom [T]               (CA - CA of sham) / (CA of oracle_tell - CA of sham); unknown where telling the
+                           answer lifts nobody
+net_verdict [T]            CA - CA of the same teacher in the arm verdict_only: what guidance adds to verdicts
 =========================  ================================================================================
 
-JA and its companions exist for arm "taught" only. In other arms the teacher column repeats the arm.
+JA and its companions, the rows on leaks, headroom and net_verdict exist for arm "taught" only; net_CA for every arm
+but sham, and the last three only where their control arms were run with the same students and items. In arms
+without a teacher the teacher column repeats the arm. Differences are paired: both arms see the same resamples.
 
 **Denominators.** A cell with a status "error" in any round, of the student or of a guide, is dropped whole:
 infrastructure is never an answer. Policy "wrong": every other status, context_exceeded included, is a wrong
@@ -50,6 +61,7 @@ References:
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -78,7 +90,19 @@ from magister.teaching._cube import (
     trajectory_cubes,
     zero_shot_cubes,
 )
-from magister.teaching._formulas import JUDGING, Layout, clusters_read, nothing_retained, statistics
+from magister.teaching._formulas import (
+    BY_LEAK,
+    JUDGING,
+    RELATIVE,
+    TAUGHT_ONLY,
+    Floats,
+    Layout,
+    clusters_read,
+    final_gain,
+    nothing_retained,
+    relative,
+    statistics,
+)
 from magister.teaching._identities import Identity, check_identities
 
 __all__ = ["SLICE_KINDS", "Identity", "Policy", "check_identities", "teaching_metrics"]
@@ -99,6 +123,11 @@ _WHY_UNDEFINED = {
     "JA_mcc": "verdicts or truths do not vary",
     "RA": "no round after 1, or nothing right that could be retained",
     "normalised_gain": "every cell was right at round 0: nothing to gain",
+    "CA_masked": "no cell in use",
+    "net_CA": "no cell of the arm sham in use",
+    "headroom": "telling the answer lifts nobody above the arm sham: there is no room to take a share of",
+    "net_verdict": "no cell of the arm verdict_only in use",
+    **{name: f"no cell of this kind: {name.removeprefix('CA_leak_')}" for name in BY_LEAK},
 }
 
 
@@ -201,10 +230,59 @@ def _cube_tables(
     batch = max(1, _BATCH_BYTES // (8 * layout.width * max(settings.resamples, 1)))
     tables = []
     for kind, label, items in cube.items.each_slice(SLICE_KINDS):
+        controls = _controls(job, items)
         for begin in range(0, len(cube.units), batch):
             counts = _count(job, items, slice(begin, begin + batch))
-            tables.append(_rows(job, counts, kind, label))
+            tables.append(_rows(job, counts, kind, label, controls))
     return tables
+
+
+_Controls = dict[tuple[str, str], tuple[Floats, Floats]]
+"""CA of units that others are compared with: its value, shape (), and its replicates, shape (B,)."""
+
+
+def _controls(job: _Job, items: Ints) -> _Controls:
+    """CA of the control arms in one slice."""
+    found: _Controls = {}
+    for u, unit in enumerate(job.cube.units):
+        if job.layout.own or unit[0] not in ("sham", "oracle_tell", "verdict_only"):
+            continue
+        counts = _count(job, items, slice(u, u + 1))
+        total = counts.sums.sum(axis=2, dtype=np.int64)
+        present = total[:, : job.layout.students] > 0
+        value = final_gain(total[:, :, None].astype(np.float64), job.layout, present)[0, 0]
+        some = counts.sums[:, : job.layout.pooled].reshape(-1, counts.clusters.size).T
+        drawn = job.weights.totals(some, counts.clusters).T[None]
+        found[unit] = np.asarray(value), final_gain(drawn, job.layout, present)[0]
+    return found
+
+
+def _beside(units: Sequence[tuple[str, str]], gain: Floats, controls: _Controls, of: int) -> Floats:
+    """`relative` of some units, on values (`of` 0) or replicates (1); shape (U, 3, B)."""
+    unknown = np.full(gain.shape[1], np.nan)
+
+    def control(arm: str, teacher: str) -> Floats:
+        return (
+            np.broadcast_to(controls[arm, teacher][of], unknown.shape)
+            if (arm, teacher) in controls
+            else unknown
+        )
+
+    verdict = np.stack([control("verdict_only", teacher) for _, teacher in units])
+    return relative(gain, control("sham", "sham"), control("oracle_tell", "oracle_tell"), verdict)
+
+
+def _shown(metric: str, unit: tuple[str, str], controls: _Controls) -> bool:
+    """Whether a metric means anything for a unit, given the control arms that were run."""
+    arm, teacher = unit
+    if metric in TAUGHT_ONLY and arm != "taught":
+        return False
+    sham, oracle = ("sham", "sham") in controls, ("oracle_tell", "oracle_tell") in controls
+    if metric == "net_CA":
+        return sham and arm != "sham"
+    if metric == "headroom":
+        return sham and oracle
+    return metric != "net_verdict" or ("verdict_only", teacher) in controls
 
 
 def _count(job: _Job, items: Ints, chosen: slice) -> _Counts:
@@ -239,12 +317,22 @@ def _count(job: _Job, items: Ints, chosen: slice) -> _Counts:
         )
         for k, marks in enumerate(pooled):
             sums[:, layout.pooled + k] = per_cluster(marks.sum(axis=1, dtype=np.int32))
+        leaked = cube.leaked[chosen][:, :, items].astype(np.int64)
+        kept_at = np.minimum(leaked, cube.rounds) - 1
+        held = np.take_along_axis(right, kept_at[..., None], axis=-1)[..., 0]
+        sums[:, layout.masked : layout.by_leak] = per_cluster(held)
+        worst = cube.leak[chosen][:, :, items]
+        for k in range(len(BY_LEAK)):
+            cells = used & (worst == k)
+            for place, marks in enumerate((cells, cells & before, cells & right[..., -1])):
+                at = layout.by_leak + 3 * k + place
+                sums[:, at] = per_cluster(marks.sum(axis=1, dtype=np.int32))
     statuses = np.stack([(status == code).sum(axis=(1, 2)) for code in range(len(STATUSES))], axis=-1)
     n_items = used.any(axis=1).sum(axis=1)
     return _Counts(cube.units[chosen], sums, cluster[starts], n_items, statuses, asked.sum(axis=(1, 2)))
 
 
-def _rows(job: _Job, counts: _Counts, kind: str, label: str) -> pa.Table:
+def _rows(job: _Job, counts: _Counts, kind: str, label: str, controls: _Controls) -> pa.Table:
     """Values, intervals and counts of one slice as rows."""
     cube, layout, settings, weights = job.cube, job.layout, job.settings, job.weights
     total = counts.sums.sum(axis=2, dtype=np.int64)
@@ -257,6 +345,11 @@ def _rows(job: _Job, counts: _Counts, kind: str, label: str) -> pa.Table:
     if not layout.own:
         at = [metric for metric, _ in layout.metrics].index("RA")
         value[:, at] = np.where(nothing_retained(total, layout), np.nan, value[:, at])
+        names = [metric for metric, _ in layout.metrics]
+        last, first = layout.metrics.index(("CA", layout.rounds - 1)), names.index(RELATIVE[0])
+        span = slice(first, first + len(RELATIVE))
+        value[:, span] = _beside(counts.units, value[:, last, None], controls, 0)[:, :, 0]
+        replicates[:, span] = _beside(counts.units, replicates[:, last], controls, 1)
     found = percentile_intervals(
         value.ravel(), replicates.reshape(value.size, settings.resamples).T, settings.level
     )
@@ -271,11 +364,13 @@ def _rows(job: _Job, counts: _Counts, kind: str, label: str) -> pa.Table:
         absent = _absent_students(cube, layout, present[u])
         asked = int(counts.asked[u])
         for k, (metric, t) in enumerate(layout.metrics):
-            if metric in JUDGING and arm != "taught":
+            if not _shown(metric, (arm, teacher), controls):
                 continue
             used = int(total[u, : layout.students].sum())
             if settings.policy == "drop" and metric in JUDGING and metric != "JA_none":
                 used = int(total[u, layout.pooled + 2])
+            if metric in BY_LEAK:
+                used = int(total[u, layout.by_leak + 3 * BY_LEAK.index(metric)])
             basis = _Basis(metric, used, asked, int(clusters[u, k]), varies)
             result = _result(found[u * len(layout.metrics) + k], basis, settings.level)
             _append(
@@ -308,9 +403,8 @@ def _result(found: Estimate, basis: _Basis, level: float) -> Estimate:
     """The estimate of a row, with the status vocabulary of the table."""
     metric, used, asked, clusters, varies = basis
     if used == 0:
-        return Estimate(
-            None, None, None, None, 0, 0, "not_computable", f"no cell in use: all {asked} dropped"
-        )
+        reason = _WHY_UNDEFINED[metric] if metric in BY_LEAK else f"no cell in use: all {asked} dropped"
+        return Estimate(None, None, None, None, 0, 0, "not_computable", reason)
     if found.value is None:
         return Estimate(None, None, None, None, 0, 0, "not_computable", _WHY_UNDEFINED[metric])
     bare = Estimate(found.value, None, None, None, 0, 0, "no_interval", found.reason)
