@@ -62,7 +62,7 @@ rule validate_teaching:
         ),
         guides=all_rounds(
             lambda league, folder: [f"{folder}/guide/{name}.parquet" for name in league.teachers]
-            + ([f"{folder}/control_guides.parquet"] if league.arms else [])
+            + ([f"{folder}/control_guides.parquet"] if fixed_arms(league) else [])
         ),
         revisions_asked=all_rounds(
             lambda league, folder: [f"{folder}/revise/{name}.asked.parquet" for name in league.students]

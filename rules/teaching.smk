@@ -9,6 +9,11 @@ def league_of(wildcards):
     return LEAGUES[wildcards.league]
 
 
+def fixed_arms(league):
+    """Control arms whose words are fixed; in the others a teacher speaks."""
+    return [arm for arm in league.arms if arm != "verdict_only"]
+
+
 def answer_section(wildcards):
     return section(
         model=model_params(wildcards.model),
@@ -23,6 +28,7 @@ def guide_section(wildcards):
     return section(
         model=model_params(wildcards.model),
         datasets=league.datasets,
+        arms=["taught", *(["verdict_only"] if "verdict_only" in league.arms else [])],
         blind=league.blind,
         may_tell_answer=league.may_tell_answer,
         max_tokens=PARAMS.teaching.max_tokens.guide,
@@ -66,7 +72,7 @@ def round_guides(wildcards):
     league = league_of(wildcards)
     folder = round_folder(wildcards.league, wildcards.round)
     files = [f"{folder}/guide/{name}.parquet" for name in league.teachers]
-    return files + ([f"{folder}/control_guides.parquet"] if league.arms else [])
+    return files + ([f"{folder}/control_guides.parquet"] if fixed_arms(league) else [])
 
 
 def answers_before(wildcards):
@@ -258,7 +264,7 @@ rule control_guides:
         section=lambda wildcards: section(
             datasets=league_of(wildcards).datasets,
             students=league_of(wildcards).students,
-            arms=league_of(wildcards).arms,
+            arms=fixed_arms(league_of(wildcards)),
             seed=PARAMS.teaching.seed,
         ),
     message:
@@ -328,7 +334,7 @@ rule teaching_trajectories:
         blind=blind_files,
         guides=all_rounds(
             lambda league, folder: [f"{folder}/guide/{name}.parquet" for name in league.teachers]
-            + ([f"{folder}/control_guides.parquet"] if league.arms else [])
+            + ([f"{folder}/control_guides.parquet"] if fixed_arms(league) else [])
         ),
         revisions=all_rounds(
             lambda league, folder: [f"{folder}/revise/{name}.parquet" for name in league.students]

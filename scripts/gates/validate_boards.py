@@ -1,5 +1,6 @@
 """Gate behind the boards: what is published is what was measured."""
 
+from magister.contracts._league import exchanges
 from magister.contracts.boards_suite import BoardRow, boards_suite
 from magister.contracts.gate import run_gate
 from scripts.gates.verdict import conclude
@@ -11,10 +12,7 @@ def run(step: Step) -> None:
     rows = [
         BoardRow(name, arm, teacher, league["rounds"])
         for name, league in step.params["leagues"].items()
-        for arm, teacher in (
-            *(("taught", teacher) for teacher in league["teachers"]),
-            *((arm, arm) for arm in league["arms"]),
-        )
+        for arm, teacher in exchanges(league["teachers"], league["arms"])
     ]
     conclude(step, run_gate("boards", *boards_suite(step.table("board"), step.table("metrics"), rows)))
 

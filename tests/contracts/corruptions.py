@@ -160,6 +160,11 @@ ITEM_BREAKS: dict[str, dict[str, Break]] = {
 }  # fmt: skip
 
 
+def is_control(row: Row) -> bool:
+    """Whether no teacher speaks in the row's arm."""
+    return row["arm"] == row["teacher"]
+
+
 def is_taught(row: Row) -> bool:
     return bool(row["arm"] == "taught")
 
@@ -222,7 +227,8 @@ LEAGUE_BREAKS: dict[str, dict[str, Break]] = {
     "guides": place_breaks()
     | {
         "request_as_asked": Break({"request_id": "another"}, is_taught),
-        "control_arms_unasked": Break({"text": "Well."}, lambda row: not is_taught(row)),
+        "control_arms_unasked": Break({"text": "Well."}, is_control),
+        "verdict_alone": Break({"guidance": "Add up."}, lambda row: row["arm"] == "verdict_only"),
         "rule_known": Break({"verdict_rule": "vibes"}, is_taught),
         "failure_coded": Break({"error": "timeout"}),
         "failure_silent": Break(_SILENT | {"status": "error", "error": "timeout"}, is_plain),
@@ -263,7 +269,7 @@ LEAGUE_BREAKS: dict[str, dict[str, Break]] = {
             {"guide_status": "error", "verdict": "none"}, is_plain, also=_TWICE
         ),
         "control_arms_unjudged": Break(
-            {"guide_request_id": "g"}, lambda row: not is_taught(row) and row["round"] > 0, also=_TWICE
+            {"guide_request_id": "g"}, lambda row: is_control(row) and row["round"] > 0, also=_TWICE
         ),
         "guides_traced": Break({"guide_request_id": None}, is_guided, also=_TWICE),
         "replies_as_given": Break({"request_id": "another"}, lambda row: row["round"] > 0),

@@ -21,6 +21,7 @@ from magister.contracts.schemas import (
     POOL,
     REJECTED,
     REVISIONS,
+    TEACHER_ARMS,
     TRAJECTORIES,
 )
 from magister.contracts.teaching_suite import LeaguePlan, LeagueTables, ReadingRules, teaching_suite
@@ -34,7 +35,7 @@ READING = ReadingRules(*([rule.id for rule in rules] for rules in (CHOICE_RULES,
 RULES = ItemRules(fold_option, key_balance, READING, MAX_CHARS)
 DATASETS = ["demo", "sums"]
 ITEMS_PLAN = ItemsPlan(DATASETS, ["weak"], 3, ["small", "big"], (0.2, 0.4, 0.6, 0.8))
-PLAN = LeaguePlan("main", ["ann", "bob"], ["tom", "una"], ["sham"], 2, ["sums"])
+PLAN = LeaguePlan("main", ["ann", "bob"], ["tom", "una"], ["sham", "verdict_only"], 2, ["sums"])
 SPAN = {"span_start": 8, "span_end": 9}
 
 
@@ -143,7 +144,7 @@ def trajectory_rows() -> Rows:
         for student in PLAN.students:
             for n, item in enumerate(items):
                 for t in range(PLAN.rounds + 1):
-                    guided = arm == "taught" and t > 0
+                    guided = arm in TEACHER_ARMS and t > 0
                     mute = guided and teacher == "una" and n == 3
                     right = n % 2 == 1 or (t > 0 and teacher == "tom")
                     rows.append(
@@ -152,11 +153,11 @@ def trajectory_rows() -> Rows:
                             "item_id": item["item_id"], "round": t, "dataset": item["dataset"],
                             "domain": item["domain"], "cluster_id": item["cluster_id"], "n_options": 4, "band": 3,
                             "status": "ok", "answer": item["key"] if right else wrong_key(item), "correct": right,
-                            "request_id": None if mute else f"{student}-{n}-{t}" + (teacher if t else ""),
+                            "request_id": None if mute else f"{student}-{n}-{t}" + (f"{arm}-{teacher}" if t else ""),
                             "verdict": ("correct" if n % 2 else "wrong") if guided and not mute else "none",
                             "guide_status": ("no_answer" if mute else "ok") if t else "not_asked",
-                            "leak": "gold" if guided and n == 2 else "none",
-                            "guide_request_id": f"g-{teacher}-{student}-{n}-{t}" if guided else None,
+                            "leak": "gold" if guided and arm == "taught" and n == 2 else "none",
+                            "guide_request_id": f"g-{arm}-{teacher}-{student}-{n}-{t}" if guided else None,
                         }
                     )  # fmt: skip
     return rows
@@ -169,7 +170,7 @@ def guide_row(row: dict[str, Any]) -> dict[str, Any]:
     """The guide that a row of the trajectories goes back to."""
     guide = {name: row[name] for name in (*PLACE, "verdict", "leak")} | {"status": row["guide_status"]}
     guide |= {"request_id": row["guide_request_id"], "guidance": "Add once more."}
-    if row["arm"] != "taught":
+    if row["arm"] not in TEACHER_ARMS:
         return guide | {"verdict_rule": "control", "text": ""}
     if row["guide_status"] == "no_answer":
         return guide | {"verdict_rule": "empty", "text": "", "guidance": ""}
@@ -178,6 +179,8 @@ def guide_row(row: dict[str, Any]) -> dict[str, Any]:
     if row["item_id"] == "sums-4":
         guide |= {"scrubbed": '[{"round": 0, "start": 8, "end": 9, "kind": "letter"}]'}
     text = f"Verdict: {guide['verdict']}\nGuidance: {guide['guidance']}"
+    if row["arm"] == "verdict_only":
+        guide |= {"guidance": ""}
     return guide | {"verdict_rule": "label", "text": text}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,9 @@ def test_leagues_and_boards_keep_every_promise(blindness: Any, drawn: list[Drawn
         "items",
         build_items(source, DISTRACTORS.schema.empty_table(), options=4, pad="numeric_neighbours", seed=0)[0],
     )
-    plan = LeaguePlan("main", ["ann", "bob"], ["tom", "una"], ["sham", "self_revise"], 2, ["d"], blindness)
+    plan = LeaguePlan(
+        "main", ["ann", "bob"], ["tom", "una"], ["sham", "self_revise", "verdict_only"], 2, ["d"], blindness
+    )
     answer, guide, revise = (load_prompt(PROMPTS / task / "v1.md") for task in ("answer", "guide", "revise"))
 
     def own(name: str) -> pa.Table:
@@ -159,12 +162,14 @@ def test_leagues_and_boards_keep_every_promise(blindness: Any, drawn: list[Drawn
     asked: dict[str, list[pa.Table]] = {"guides": [], "revisions": []}
     latest = dict(blind)
     for number in range(1, plan.rounds + 1):
-        told = [made("guides", control_guides(items, list(plan.students), list(plan.arms), number, 0))]
-        for name in plan.teachers:
-            history = histories([*blind.values(), *revised], guides, "taught", name)
+        told = [
+            made("guides", control_guides(items, list(plan.students), ["sham", "self_revise"], number, 0))
+        ]
+        for arm, name in itertools.product(plan.teacher_arms, plan.teachers):
+            history = histories([*blind.values(), *revised], guides, arm, name)
             requests, index = guide_requests(
-                items, history, cast.speaker(name), guide, number=number, blind=blindness, may_tell_answer=False,
-                max_tokens=9,
+                items, history, cast.speaker(name), guide, number=number, arm=arm, blind=blindness,
+                may_tell_answer=False, max_tokens=9,
             )  # fmt: skip
             asked["guides"].append(made("asked", index))
             told.append(made("guides", parse_guides(items, index, cast.answer(requests))))

@@ -176,7 +176,7 @@ def test_a_missing_row_fails_the_row_count_and_its_cell() -> None:
         "cells:column_values_to_be_between:n_rounds",
     }
     message = describe_failures(report)
-    assert "expected 72 rows: 3 exchanges x 2 students x 4 items x 3 rounds; found 71" in message
+    assert "expected 120 rows: 5 exchanges x 2 students x 4 items x 3 rounds; found 119" in message
     assert "arm=taught, teacher=tom, student=ann, item_id=sums-5" in message
 
 

@@ -128,7 +128,7 @@ def scripted_params(n: int = 60, rounds: int = 2) -> dict[str, Any]:
                     "teachers": list(teachers),
                     "datasets": ["sums"],
                     "rounds": rounds,
-                    "arms": ["sham", "oracle_tell", "wrong_oracle", "self_revise"],
+                    "arms": ["sham", "oracle_tell", "wrong_oracle", "self_revise", "verdict_only"],
                 }
             }
         },

@@ -30,15 +30,18 @@ def metric(project: Project, teacher: str, name: str) -> dict[str, Any]:
         row
         for row in project.table("data/teaching/scripted/metrics.parquet")
         if (row["teacher"], row["metric"], row["slice_kind"]) == (teacher, name, "overall")
+        and row["arm"] in ("taught", teacher)
     ]
     return max(rows, key=lambda row: row["round"])
 
 
-def cells(project: Project, teacher: str, student: str) -> dict[str, dict[int, dict[str, Any]]]:
-    """Rows of one teacher and student by item and round."""
+def cells(
+    project: Project, teacher: str, student: str, arm: str = "taught"
+) -> dict[str, dict[int, dict[str, Any]]]:
+    """Rows of one teacher and student by item and round; a control arm without a teacher has its own name."""
     found: dict[str, dict[int, dict[str, Any]]] = {}
     for row in project.table("data/teaching/scripted/trajectories.parquet"):
-        if (row["teacher"], row["student"]) == (teacher, student):
+        if (row["teacher"], row["student"]) == (teacher, student) and row["arm"] in (arm, teacher):
             found.setdefault(row["item_id"], {})[row["round"]] = row
     return found
 
@@ -92,9 +95,31 @@ def test_telling_lifts_obedient_students_to_the_ceiling(league: Project) -> None
     assert not any(item[1]["correct"] for item in cells(league, "wrong_oracle", "obedient").values())
 
 
+def test_a_verdict_alone_explains_what_a_judge_does_and_not_what_a_teller_does(league: Project) -> None:
+    for teacher, student, q in (("judge-80", "guesser", Q), ("teller", "obedient", 1.0)):
+        rounds = cells(league, teacher, student, "verdict_only").values()
+        wrong = [item for item in rounds if not item[0]["correct"]]
+        expected = q / (OPTIONS - 1)
+        share = sum(item[1]["correct"] for item in wrong) / len(wrong)
+        assert abs(share - expected) < 4 * math.sqrt(expected * (1 - expected) / len(wrong))
+
+
+def test_the_verdict_of_round_one_is_asked_once_for_both_arms(league: Project) -> None:
+    rows = league.table("data/teaching/scripted/round1/guide/judge-80.parquet")
+    by_arm = {
+        arm: {(row["student"], row["item_id"]): row for row in rows if row["arm"] == arm}
+        for arm in ("taught", "verdict_only")
+    }
+    assert by_arm["taught"].keys() == by_arm["verdict_only"].keys()
+    for cell, row in by_arm["verdict_only"].items():
+        taught = by_arm["taught"][cell]
+        assert (row["request_id"], row["verdict"]) == (taught["request_id"], taught["verdict"])
+        assert (row["guidance"], row["leak"]) == ("", "none")
+
+
 def test_a_teacher_that_tells_is_caught_leaking(league: Project) -> None:
     rows = league.table("data/teaching/scripted/round1/guide/teller.parquet")
-    assert {row["leak"] for row in rows} == {"gold"}
+    assert {row["leak"] for row in rows if row["arm"] == "taught"} == {"gold"}
     rows = league.table("data/teaching/scripted/round1/guide/judge-80.parquet")
     assert {row["leak"] for row in rows} == {"none"}
 

@@ -114,7 +114,7 @@ def test_text_shows_points_intervals_policy_and_what_is_not_separated() -> None:
     flow = " ".join(text.split())
     row = rows_of(measure(TABLE))["good"]
     assert f"+60.0 [+{100 * row['ca_ci_low']:.1f}, +{100 * row['ca_ci_high']:.1f}]" in text
-    assert "control arms (no teacher)" in text
+    assert "control arms" in text
     assert text.index("flat") < text.index("control arms") < text.index("sham")
     assert "not separated from no effect (the interval of CA includes 0): flat, sham." in flow
     assert "Policy wrong: a reply without an answer counts as wrong." in flow

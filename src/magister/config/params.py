@@ -80,7 +80,7 @@ class Params(Section):
                     )
             for role in ("students", "teachers", "datasets", "arms"):
                 different(getattr(league, role), f"teaching.leagues.{name}.{role}")
-            for arm in ("sham", "oracle_tell", "wrong_oracle", "self_revise"):
+            for arm in ("sham", "oracle_tell", "wrong_oracle", "self_revise", "verdict_only"):
                 if arm in league.teachers:
                     raise ValueError(
                         f"teaching.leagues.{name}.teachers: {arm!r} is the name of a control arm"

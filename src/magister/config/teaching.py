@@ -40,8 +40,10 @@ class League(Section):
     blind: Literal["strict", "paper", "off"] = Field(
         "strict", description="What the teacher sees of the options."
     )
-    arms: list[Literal["sham", "oracle_tell", "wrong_oracle", "self_revise"]] = Field(
-        default_factory=list, description="Control arms with fixed guidance, run beside the teachers."
+    arms: list[Literal["sham", "oracle_tell", "wrong_oracle", "self_revise", "verdict_only"]] = Field(
+        default_factory=list,
+        description="Control arms, run beside the teachers: fixed guidance, or (`verdict_only`) each teacher's verdict "
+        "without its guidance.",
     )
     may_tell_answer: bool = Field(
         False, description="Whether the teacher's prompt allows stating the answer."

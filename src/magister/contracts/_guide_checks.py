@@ -22,6 +22,7 @@ from magister.contracts._columns import (
 from magister.contracts._league import Grid, Replies, at, place_checks
 from magister.contracts._reply_checks import FAILED, status_is
 from magister.contracts.gate import RowCheck
+from magister.contracts.schemas import TEACHER_ARMS
 
 _SCRUBBED = r'\{"round": \d+, "start": \d+, "end": \d+, "kind": "\w+"\}'
 _LEAKED = r'\[\d+, \d+, "(?:gold|option)"\]'
@@ -52,7 +53,13 @@ def asked_checks(rows: pa.Table, replies: Replies, grid: Grid) -> list[RowCheck]
     strict = grid.plan.blindness == "strict"
     return [
         *place_checks(name, rows, grid),
-        RowCheck(name, "only_teachers_asked", ("arm",), "arm taught", member(rows["arm"], ["taught"])),
+        RowCheck(
+            name,
+            "only_teachers_asked",
+            ("arm",),
+            "an arm in which a teacher speaks",
+            member(rows["arm"], TEACHER_ARMS),
+        ),
         RowCheck(name, "request_named", ("request_id",), "a request", ~absent(rows["request_id"])),
         RowCheck(
             name,
@@ -86,7 +93,7 @@ def guide_checks(rows: pa.Table, asked: pa.Table, grid: Grid, rules: Collection[
     place = at(grid.rows(asked), number)
     request = ("request_id", "scrubbed")
     as_asked = all_agree(rows.select(request), taken(asked, place, request))
-    taught = true(pc.equal(rows["arm"], "taught"))
+    taught = member(rows["arm"], TEACHER_ARMS)
     ok, failed = status_is(rows, "ok"), status_is(rows, *FAILED)
     no_verdict = true(pc.equal(rows["verdict"], "none"))
     no_leak = true(pc.equal(rows["leak"], "none"))
@@ -112,6 +119,12 @@ def guide_checks(rows: pa.Table, asked: pa.Table, grid: Grid, rules: Collection[
             ("status", "verdict", "verdict_rule", "request_id", "text"),
             "fixed words without a verdict in a control arm",
             taught | np.logical_and.reduce(control),
+        ),
+        check(
+            "verdict_alone",
+            ("arm", "guidance"),
+            "no guidance in the arm verdict_only",
+            ~member(rows["arm"], ["verdict_only"]) | says_nothing,
         ),
         check(
             "rule_known",

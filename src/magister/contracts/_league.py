@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from magister.contracts._columns import Codes, Mask, member, places, taken
 from magister.contracts.gate import RowCheck
+from magister.contracts.schemas import TEACHER_ARMS
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,26 @@ class LeaguePlan:
 
     @property
     def exchanges(self) -> list[tuple[str, str]]:
-        """(arm, teacher) pairs; in a control arm the arm stands for the teacher."""
-        return [("taught", name) for name in self.teachers] + [(arm, arm) for arm in self.arms]
+        """(arm, teacher) pairs; in an arm without a teacher the arm stands for it."""
+        return exchanges(self.teachers, self.arms)
+
+    @property
+    def teacher_arms(self) -> list[str]:
+        """Arms in which a teacher speaks."""
+        return ["taught", *(arm for arm in self.arms if arm in TEACHER_ARMS)]
+
+
+def exchanges(teachers: Sequence[str], arms: Sequence[str]) -> list[tuple[str, str]]:
+    """(arm, teacher) pairs of a league.
+
+    Args:
+        teachers: models that teach.
+        arms: control arms.
+    """
+    pairs = [("taught", name) for name in teachers]
+    for arm in arms:
+        pairs += [(arm, name) for name in teachers] if arm in TEACHER_ARMS else [(arm, arm)]
+    return pairs
 
 
 def exchange_places(table: pa.Table, plan: LeaguePlan) -> NDArray[np.int64]:

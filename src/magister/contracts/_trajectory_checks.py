@@ -22,7 +22,7 @@ from magister.contracts._league import Grid, Replies, at, place_checks
 from magister.contracts._reply_checks import choice_checks, sized
 from magister.contracts._small import small_contract
 from magister.contracts.gate import RowCheck
-from magister.contracts.schemas import STATUSES, Contract
+from magister.contracts.schemas import STATUSES, TEACHER_ARMS, Contract
 
 
 def plan_cells(trajectories: pa.Table, grid: Grid) -> tuple[Contract, pa.Table]:
@@ -109,7 +109,7 @@ def trajectory_checks(rows: pa.Table, items: pa.Table, grid: Grid) -> list[RowCh
     ok, error = (true(pc.equal(rows["status"], word)) for word in ("ok", "error"))
     failed_guide = true(pc.equal(rows["guide_status"], "error"))
     silent = failed_guide | true(pc.equal(rows["guide_status"], "context_exceeded"))
-    taught = true(pc.equal(rows["arm"], "taught"))
+    taught = member(rows["arm"], TEACHER_ARMS)
     no_verdict = true(pc.equal(rows["verdict"], "none"))
     no_leak = true(pc.equal(rows["leak"], "none"))
     no_guide = absent(rows["guide_request_id"])
@@ -169,7 +169,7 @@ def trajectory_checks(rows: pa.Table, items: pa.Table, grid: Grid) -> list[RowCh
         check(
             "control_arms_unjudged",
             guide,
-            "no verdict and no request in a control arm",
+            "no verdict and no request in an arm without a teacher",
             taught | (no_verdict & no_guide),
         ),
         check(

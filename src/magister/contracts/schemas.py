@@ -13,7 +13,9 @@ import pyarrow as pa
 STATUSES = ("ok", "no_answer", "ambiguous", "refusal", "truncated", "context_exceeded", "error")
 VERDICTS = ("correct", "wrong", "none")
 LEAKS = ("none", "option", "gold")
-ARMS = ("taught", "sham", "oracle_tell", "wrong_oracle", "self_revise")
+TEACHER_ARMS = ("taught", "verdict_only")
+"""Arms in which a model speaks: its whole guide, or its verdict alone."""
+ARMS = (*TEACHER_ARMS, "sham", "oracle_tell", "wrong_oracle", "self_revise")
 REWRITE = ("native", "rules", "rewritten")  # or "fallback:<reason>"
 METRICS = ("CA", "AA", "JA", "GA", "RA")
 METRIC_STATUSES = ("ok", "no_interval", "not_computable")

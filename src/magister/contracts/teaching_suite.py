@@ -50,14 +50,14 @@ def _row_counts(grid: Grid) -> list[RowCount]:
     exchanges, students, items, turns = grid.shape
     rest = f"{students} students x {items} items"
     rows = exchanges * students * items
-    teachers = len(grid.plan.teachers)
+    spoken = len(grid.plan.teachers) * len(grid.plan.teacher_arms)
     rounds = f"{turns - 1} rounds of guidance"
     return [
         RowCount("trajectories", rows * turns, f"{exchanges} exchanges x {rest} x {turns} rounds"),
         RowCount(
             "guides_asked",
-            teachers * students * items * (turns - 1),
-            f"{teachers} teachers x {rest} x {rounds}",
+            spoken * students * items * (turns - 1),
+            f"{spoken} teachers in arms where they speak x {rest} x {rounds}",
         ),
         *(
             RowCount(name, rows * (turns - 1), f"{exchanges} exchanges x {rest} x {rounds}")

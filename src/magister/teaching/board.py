@@ -127,7 +127,7 @@ def render_text(board: pa.Table, width: int = 80) -> str:
         for row in rows:
             if row["arm"] != "taught" and not controls:
                 controls = True
-                lines.append("    control arms (no teacher)")
+                lines.append("    control arms")
             lines.append(_text_row(row, name_width))
         lines += ["", *_intervals(rows, width), *_footer(rows, width), ""]
     return "\n".join(lines)
@@ -214,7 +214,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         f"(seed {first['seed']}), for these students.",
     ]
     if any(row["arm"] != "taught" for row in rows):
-        notes.append("Control arms have no teacher, so no AA, no JA and no rank.")
+        notes.append("Control arms have no rank, and no AA and JA of their own.")
     loose = [row_name(row) for row in rows if row["separated_from_zero"] is False]
     if loose:
         notes.append(f"~ not separated from no effect (the interval of CA includes 0): {', '.join(loose)}.")

@@ -95,6 +95,7 @@ def guide_requests(
     prompt: Prompt,
     *,
     number: int,
+    arm: str = "taught",
     blind: Blindness,
     may_tell_answer: bool,
     max_tokens: int,
@@ -107,6 +108,7 @@ def guide_requests(
         speaker: the teacher.
         prompt: template over question, passage, options (None unless blindness is off), history, may_tell_answer.
         number: round, from 1.
+        arm: `taught`, or `verdict_only`: in round 1 its requests are those of `taught`, so none is asked again.
         blind: what the teacher sees of the options.
         may_tell_answer: whether the prompt allows telling the answer.
         max_tokens: reply limit.
@@ -136,7 +138,7 @@ def guide_requests(
         requests.append(request)
         asked.append(
             {
-                "arm": "taught",
+                "arm": arm,
                 "teacher": speaker.name,
                 "student": student,
                 "item_id": item_id,
@@ -197,7 +199,9 @@ def parse_guides(items: pa.Table, asked: pa.Table, responses: Mapping[str, Respo
                 "verdict": guide.verdict,
                 "verdict_rule": guide.verdict_rule or "none",
             }
-            parsed |= {"guidance": guide.guidance, **_leak(by_id[row["item_id"]], guide.guidance)}
+            # In this arm the student hears the verdict and nothing else.
+            guidance = "" if row["arm"] == "verdict_only" else guide.guidance
+            parsed |= {"guidance": guidance, **_leak(by_id[row["item_id"]], guidance)}
         rows.append(row | parsed)
     return pa.Table.from_pylist(rows, schema=GUIDES.schema)
 
