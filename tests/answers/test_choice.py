@@ -100,7 +100,7 @@ def test_rule_ids_are_unique_and_described():
 
 PROSE = (
     "A I a the farmer counts trees in every row and then I think that it was a long day of work so we "
-    "stop to rest because option choice question answer maybe B-tree vitamin plan"
+    "stop to rest option choice question answer maybe B-tree vitamin plan"
 )
 WORDS = st.sampled_from(PROSE.split())
 

@@ -6,7 +6,7 @@ import re
 
 from ._commit import Commit
 from ._options import LETTERS, Options, past_bullet
-from ._payload import Payload, read
+from ._payload import Payload, read, slot_start
 from ._text import Span
 
 _LINE_HEAD = re.compile(
@@ -49,7 +49,12 @@ def line_choices(text: str, options: Options) -> list[Commit]:
                 commits.append(Commit("bare_line", value_first, value_first.span[0]))
             continue
         payload = read(text, at, options)
-        if payload is None or payload.by_value or payload.kind == "negated":
+        if (
+            payload is None
+            or payload.by_value
+            or payload.kind == "negated"
+            or payload.span[0] > slot_start(text, at)  # a letter that only ends the line
+        ):
             value_first = _value_letter(text, start, end, options)
             if value_first:
                 commits.append(Commit("bare_line", value_first, value_first.span[0]))
