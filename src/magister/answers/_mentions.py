@@ -59,7 +59,8 @@ _PATTERNS = tuple(
 # A letter that closes a bracket is a label whatever follows it, unless it stands in a formula there.
 _LABEL = re.compile(r"(?<![A-Za-z0-9_'\\^(\[])(?P<letters>[A-Z]\))")
 _IN_FORMULA = re.compile(
-    r"\b(?:[a-zP]|sin|cos|tan|log)\([^()\n]{0,60}$|\([^()\n]{0,60}(?:(?<![A-Za-z])[A-Za-z]|\d)\s?[-+*/^=]\s?$"
+    r"\b(?:[a-zP]|sin|cos|tan|log)\((?:(?:[A-Za-z]|[\d.]{1,9})\s?[-+,*/^=]\s?){0,9}$"
+    r"|\([^()\n]{0,60}(?:(?<![A-Za-z])[A-Za-z]|\d)\s?[-+*/^=]\s?$"
 )
 # In lower case, or as a Cyrillic look-alike, only behind a word for it at the end of its clause, or alone.
 _SLOT = re.compile(
