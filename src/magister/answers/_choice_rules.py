@@ -12,14 +12,15 @@ _ADVERB = (
     r"|simply"
     r"|actually|really|still|now|of course|also|indeed|in fact),?){0,2}"
 )
-_NOUN = r"(?:answer|ans|choice|option|solution|response|selection|conclusion|final[_ ]?answer|verdict|pick)"
+_NOUN = r"(?:answer|ans|choice|option|solution|response|selection|conclusion|final[_ ]?answer|verdict|pick"
+_NOUN += r"|(?:best )?guess)"
 _NOUN += r"(?:[_ ](?:choice|option|letter|key|is the option))?"
-_NOUN = rf"(?:{_NOUN}|(?:right|correct|best|only) one)"
+_NOUN = rf"(?:{_NOUN}|(?:right|correct|best|only) (?:one|letter|statement|alternative))"
 
 # The noun, an optional "to the question", and a verb or colon. What follows is read by the payload reader.
 ANSWER_COLON = (
     rf"(?<![\w])(?:{_NOUN}s?|correct|final|(?<=\")letter(?=\"))[*_\"'’\])}}]{{0,3}}(?:\s?\([^()\n]{{0,40}}\)"
-    rf")?\s{{0,3}}(?::=|=>|->|[:=→])"
+    rf")?(?:\s{{0,3}}(?::=|=>|->|[:=→])|\s--?\s(?=\(?(?-i:[A-Z])\)?(?![\w'-])))"
     r"|(?:(?:^|\n)[#>*\s]{0,8}ans(?:wer)?\.?\s?-{1,2}\s)"
 )
 ANSWER_IS = (
@@ -35,7 +36,8 @@ ANSWER_HEADING = (
 )
 ANSWER_WORD = r"(?<![\w])(?:answer|ans)\.?\s+(?=[\"'(\[]?[A-Z][\"')\].]{0,3}(?:\s*$|\s*\n|[.!]))"
 QUESTION_ANSWER = (
-    r"(?:answer|correct|right|option|choose)\s?\?\s{1,3}(?=[\"'(\[]?[A-Z][\"')\].]{0,3}(?:\s*$|\s*\n|[.!,]))"
+    r"(?:(?:answer|correct|right|option|choose)|(?<!\w)(?-i:[A-Z]) or (?-i:[A-Z]))\s?\?\s{1,3}"
+    r"(?=[\"'(\[]?[A-Z][\"')\].]{0,3}(?:\s*$|\s*\n|[.!,]))"
 )
 BOXED = r"\\?\bboxed\s?\{|\\fbox\s?\{"
 XML = (
@@ -55,7 +57,8 @@ OTHER_ANSWER = (
     r"|lösung)|(?:правильный |верный |мой |итоговый )?ответ"
     r"|(?:a )?resposta(?: correta| final)?|(?:la )?risposta(?: corretta"
     r"| finale)?|(?:opción|opcion)(?: correcta)?"
-    r"|odpowiedź|antwoord|cevap|jawaban|đáp án|答え|答|解答|回答|正解|最終的な答え|정답|답|답변)"
+    r"|odpowiedź|antwoord|cevap|jawaban|svar"
+    r"|đáp án|trả lời|الإجابة|الجواب|उततर|答え|答|解答|回答|正解|最終的な答え|정답|답|답변)"
     r"(?:[\"']?\s{0,2}(?::|=|->|→)|\s+(?:es|est|ist"
     r"|lautet|wäre|è|é|jest|is|adalah|là)\b|\s?-\s|\s?(?:は"
     r"|은|는)\s?:?)"
@@ -120,12 +123,12 @@ OPTION_CORRECT = (
     r"|appropriate|accurate|suitable|choice|winner|final answer)\b"
 )
 ZH_CORRECT = (
-    r"(?<![A-Za-z])[(\[\"]?(?P<letter>[A-Z])[)\]\"]?(?:[::、.]\s?(?P<gap>[^,。;!?\n\x00]{0,30}?))?(?:选项|項|项)?"
+    r"(?<![A-Za-z])[(\[\"]?(?P<letter>[A-Z])[)\]\"]?(?:[::、.]\s?(?P<gap>[^,。;!?\n\x00]{0,30}?))?(?:选项|項|项)?[はが]?"
     r"(?:是|才是|就是|为|最|完全|都|才|选项)*(?:唯一|最)?(?:正确|正確|对的|对(?!不|于|应)|正しい|正解|最佳|最合适|最恰当|符合题意|符合|答案|合适)"
 )
 ZH_SELECT = (
-    r"(?:改为|改成|改选|换成|更正为|我(?:认为|觉得|想|猜)(?:应该|应)?(?:是|为)|选择?|選(?:択|ぶ|择)?|选定|挑选?)(?!项|項|択肢)(?:项|项为|的是|了)?\s?[::]?\s?[\"'(\[]?(?:选项"
-    r"|選択肢)?\s?(?=[\"'(\[]?[A-Z](?![A-Za-z]))"
+    r"(?:改为|改成|改选|换成|更正为|我(?:认为|觉得|想|猜)(?:应该|应)?(?:是|为)|选择?|選(?:択|ぶ|择)?|选定|挑选?|(?:所以|因此|因而|故|于是)(?:应该|应|就)?(?:是|为))(?!项|項|択肢)(?:项|项为|的是|了)?\s?[::]?\s?[\"'(\[]?(?:选项"
+    r"|選択肢)?\s?(?=[\"'(\[]?[A-Z](?![A-Za-z]))(?![\"'(\[]?[A-Z][)\]]?\s?(?:选项|项)?(?:还是|吗|呢|么))"
 )
 HEDGE = (
     r"(?:\beither\s|\bbetween\s|\bboth\s|\b(?:could"
@@ -135,10 +138,35 @@ HEDGE = (
     r"(?:option |choice |answer |maybe |possibly |also )?[\"'(\[]?(?P<second>[A-Z])[\"')\]]?(?![\w'+-])"
 )
 ZH_HEDGE = (
-    r"(?<![A-Za-z])(?P<first>[A-Z])\s?(?:选项|项)?(?P<joint>或者?是?"
-    r"|和|与|以及|、)\s?(?:选项)?(?P<second>[A-Z])(?![A-Za-z])"
+    r"(?<![A-Za-z、])(?<!排除)(?<!排除了)(?<!除了)(?<!除)(?<!不选)(?<!不是)(?<!去掉)"
+    r"(?P<first>[A-Z])\s?(?:选项|项)?(?P<joint>或者?是?"
+    r"|和|与|以及|、)\s?(?:选项)?(?P<second>[A-Z])(?![A-Za-z])(?:\s?[、和与或]\s?[A-Z](?![A-Za-z]))*+"
     r"(?!\s?(?:选项|项)?(?:都|均|全)?(?:是)?(?:不|错|非|没))(?=[^。\n]{0,12}(?:都"
     r"|均|可能|之间|对|正确|。|$|\n))"
+)
+
+# After this a letter of either case ends the sentence: "maybe b", "I lean towards B.", "so it must be B".
+HEDGED = (
+    r"(?:^|(?<=[\n\x1e])|(?<=[.!?,;:]\s))[ \t]{0,3}(?:(?:so|thus|therefore|hence|well"
+    r"|ok|okay|hmm|then|and|but)[,:]?\s){0,2}"
+    r"(?:(?:maybe|perhaps|probably|likely|most likely|definitely|certainly|clearly|obviously|presumably|surely"
+    r"|i(?:'d| would| will|'ll)? (?:think|guess|say|believe|suppose|choose|pick|select|vote|vote for|go with|go for"
+    r"|answer|lean towards?|opt for)"
+    r"|i(?:'m| am) (?:going with|leaning towards?|"
+    r"(?:fairly |pretty |quite |very )?(?:sure|confident|certain))|let's go with"
+    r"|it(?:'s| is| must be| has to be| should be)|that(?:'s| is)|must be|has to be|should be"
+    r"|so|thus|therefore|hence)[,:]?\s){1,3}(?:that\s)?(?:(?:it|that)(?:'s| is)\s)?"
+    r"(?:(?:probably|likely|definitely|clearly)\s)?(?:the answer is\s)?(?:option |choice |answer |letter )?"
+    r"(?=[\"'(\[]*(?:(?-i:[A-Z])[\"')\]]{0,2}[ \t]*(?:[.!]|$|\n|, (?:or )?(?:maybe|perhaps|possibly))"
+    r"|(?-i:[a-hj-z]|(?<=[(\[\"'])i)"
+    r"[\"')\]]{0,2}[ \t]*[.!]?[ \t]*(?:$|\n)))"
+)
+FITS = (
+    r"(?<![\w.'\"-])(?:option |choice |answer )?[\"'(\[]?(?P<letter>[A-Z])[\"')\]]?\s"
+    r"(?:(?:fits|works|matches|holds|suits|satisfies (?:it|them|this|everything|all(?: (?:of )?(?:the|these))? \w+))"
+    r"(?:\s(?:best|better|perfectly|exactly|well|here|everything|the (?:question|facts|data|description|conditions)"
+    r"|all(?: (?:of )?(?:them|the \w+))?))?|does fit|is (?:the )?better(?: (?:one|choice|fit|option|answer))?)"
+    r"(?=[ \t]*(?:[.!;]|$|\n))"
 )
 
 CHOICE_RULES: tuple[Rule, ...] = (
@@ -162,6 +190,8 @@ CHOICE_RULES: tuple[Rule, ...] = (
     ),
     Rule("zh_correct", "'选项B是对的', 'B正确', '只有B符合题意'", ZH_CORRECT),
     Rule("zh_select", "'选B', '故选B', '我选择B'", ZH_SELECT),
+    Rule("hedged", "'maybe b', 'I lean towards B.', 'so it must be B' at the end of a sentence", HEDGED),
+    Rule("fits", "'D fits.', 'only D works' of one option; of several it leaves the choice open", FITS),
     Rule("hedge", "'either A or B', 'both A and B are right': several options, one wanted", HEDGE),
     Rule("zh_hedge", "'A或B', 'A和B都对'", ZH_HEDGE),
     Rule("bare_reply", "the whole reply is a letter, or a letter with its option's text"),
@@ -188,7 +218,7 @@ _FLAGS = re.I
 # Letters are case-sensitive in prose: these patterns look at the letter themselves.
 _CASED = {
     "answer_word", "question_answer", "select", "is_option", "therefore", "correction", "not_but", "option_correct",
-    "zh_correct", "zh_select", "hedge", "zh_hedge",
+    "zh_correct", "zh_select", "fits", "hedge", "zh_hedge",
 }  # fmt: skip
 
 

@@ -71,6 +71,11 @@ _SLOT = re.compile(
 _SINGLE = re.compile(r"(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])")
 
 
+def _in_formula(text: str, at: int) -> bool:
+    line = max(text.rfind("\n", max(0, at - 90), at) + 1, at - 90, 0)
+    return _IN_FORMULA.search(text, line, at) is not None
+
+
 def letters(text: str, options: Options) -> Iterator[tuple[Span, str]]:
     """Option letters that stand as choices.
 
@@ -82,8 +87,7 @@ def letters(text: str, options: Options) -> Iterator[tuple[Span, str]]:
         The span to remove (letters with their brackets and joining words) and the letters named.
     """
     for match in _LABEL.finditer(text):
-        line = text.rfind("\n", 0, match.start()) + 1
-        if match["letters"][0] in options.letters and not _IN_FORMULA.search(text, line, match.start()):
+        if match["letters"][0] in options.letters and not _in_formula(text, match.start()):
             yield match.span("letters"), match["letters"][0]
     for match in _SLOT.finditer(text):
         letter = match["letters"].translate(LOOK_ALIKES).upper()
@@ -96,7 +100,7 @@ def letters(text: str, options: Options) -> Iterator[tuple[Span, str]]:
             if not named or named[0] not in options.letters:
                 continue
             end = span[0] + 1
-            if text[end : end + 1] == ")" and _IN_FORMULA.search(text, text.rfind("\n", 0, end) + 1, span[0]):
+            if text[end : end + 1] == ")" and _in_formula(text, span[0]):
                 continue
             if len(named) == 1 and is_word(text, end, named[0]) and text[end : end + 1] not in {")", "]"}:
                 continue

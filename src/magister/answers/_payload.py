@@ -19,8 +19,10 @@ _OPENERS = re.compile(
     r"|为|选|也是)\b\s?|就是|是|应该是|为|选(?=[A-Za-z]))"
     r"|(?:correct |right |final |best )?(?:option|choice"
     r"|letter|answer|opción|opcion|option|lettre|réponse"
-    r"|buchstabe|variante?|вариант|буква)\b(?:\s(?:is"
+    r"|letra|buchstabe|variante?|вариант|буква)\b(?:\s(?:is"
     r"|choice|letter|labeled|labelled))?\s?[:#]?"
+    r"|(?:la|el|le|die|der)\s(?=(?:(?:opción|opcion|option|letra|lettre|réponse|buchstabe|antwort)\s)?"
+    r"[(\[\"']?(?-i:[A-Z])(?![\w'-]))"
     r"|(?:正确)?(?:选项|選択肢|选择|答案|第|字母)){0,24}+",
     re.I,
 )

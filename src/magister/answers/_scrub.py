@@ -14,6 +14,7 @@ from ._payload import LOOK_ALIKES
 from ._text import Folded, Span, fold
 
 _MAX_PASSES = 6
+_MAX_SAID = 4000  # a longer remainder is not read again: a commitment in it stands in a slot, which is found
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,8 @@ def scrub_options(text: str, options: list[str]) -> Scrubbed:
     article "A", the pronoun "I" and letters in formulas are no choices.
 
     Removing one mention can make a choice of the next, so passes are repeated until nothing is found; where
-    that does not end soon every single capital letter among the options goes. `extract_choice` has the last
-    word: what it would still read as a letter is removed.
+    that does not end soon every single capital letter among the options goes. Of a reply of
+    ordinary length `extract_choice` has the last word: what it would still read as a letter is removed.
 
     Args:
         text: the student's reply.
@@ -141,17 +142,19 @@ def scrub_options(text: str, options: list[str]) -> Scrubbed:
     """
     prepared = _options.prepare(options)
     removed: list[tuple[int, int, str]] = []
+    said_before = False
     for number in range(_MAX_PASSES + 1):
         keep = _complement(len(text), removed)
         folded = _fold_exact(text, keep)
         found = _find(folded.text, prepared, thorough=number == _MAX_PASSES)
         if not found:
-            # What the extraction would still read as a letter goes too.
-            said = _said(folded, options)
+            said = _said(folded, options) if len(folded.joined) <= _MAX_SAID else None
             if said is None:
                 break
             removed = _merge([*removed, (*said, "letter")])
-            continue
+            if said_before:
+                found = _find(folded.text, prepared, thorough=True)
+            said_before = True
         for start, end, kind in found:
             # A span may run across what an earlier pass took out: it goes back piece by piece.
             low, high = folded.original((start, end))

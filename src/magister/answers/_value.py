@@ -96,6 +96,7 @@ _TAKEN_BACK = re.compile(
     r"\b(?:wait|wrong|oops|actually|mistake|error|not|so|therefore|thus)\b|不对|错|所以", re.I
 )
 _LET_US = re.compile(r"(?:let'?s|let me|we|i|to|first|in order|it is|the|this)\b", re.I)
+_DENIED = re.compile(r"(?:\b(?:not|never|isn't|cannot be|can't be)|不是|并非)\s*$", re.I)
 _WRAP = " \t\"'*_`$"
 
 
@@ -248,7 +249,7 @@ def _fallback(text: str) -> tuple[str, Span] | None:
     last = None
     for match in _NUMBER.finditer(text):
         last = match
-    if last is not None:
+    if last is not None and not _DENIED.search(text[: last.start()]):
         return "last_number", _trim(text, *last.span())
     if (
         whole

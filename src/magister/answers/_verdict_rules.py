@@ -18,14 +18,16 @@ POSITIVE = (
     r"|perfect|flawless|spot on|正确|没错"
     rf"|{_ZH_RIGHT}"
     r"|無誤|无误|correct[ao]s?|correctes?|richtig|juste|exacte?"
-    r"|верно|правильно|верный|正しい|正解|정답|맞"
+    r"|korrekt|corrett[ao]|giust[ao]|esatt[ao]"
+    r"|(?<![а-яё])(?:верно|правильно|верн(?:ый|ая|ое)|правильн(?:ый|ая|ое))(?![а-яё])|正しい|正解|정답|맞"
 )
 NEGATIVE = (
     r"incorrect(?:ly)?|wrong(?:ly)?|mistaken|inaccurate"
     r"|invalid|false|flawed|untrue|erroneous|faulty"
     r"|错误的?|错(?:了|的)?|錯誤?|有误(?!差)|有誤(?!差)|误(?!差)"
     r"|incorrect[ao]s?|equivocad[oa]|err[oó]ne[oa]|falsch"
-    r"|faux|fausse|incorrecte|неверно|неправильно|ошибочно"
+    r"|faux|fausse|incorrecte|inkorrekt|scorrett[ao]|sbagliat[ao]|errad[oa]"
+    r"|неверн(?:о|ый|ая|ое)|неправильн(?:о|ый|ая|ое)|ошибочн(?:о|ый|ая|ое)"
     r"|間違[いっ]|不正解|誤り|틀"
 )
 _LABEL_TEXT = (
@@ -113,7 +115,7 @@ NEARLY = re.compile(
     r"\b(?:almost|nearly|close to|not (?:quite|entirely|fully|completely))\b|不完全|不太|几乎", re.I
 )
 HYPOTHESIS = re.compile(
-    r"\b(?:if|whether|would|could|might|may|should|suppose"
+    r"\b(?:if|whether|would|could(?! not\b)|might|may|should|suppose"
     r"|assume|assuming|unless|make sure|ensure|be sure"
     r"|check (?:that|if)|verify|determine|see if|confirm"
     r"|(?<!appears )(?<!seems )to be|must be|maybe|perhaps|possibly|needs? to be|has to be|instead of"
