@@ -66,6 +66,13 @@ def test_the_span_survives_full_width_characters():
     assert text[slice(*choice.span)] == "Ｂ"
 
 
+def test_the_span_of_a_recited_example_counts_from_the_start_of_the_reply():
+    text = "Well.\nExample: six rows of six are 36"
+    choice = extract_choice(text, NUMBERS)
+    assert choice.span is not None
+    assert text[slice(*choice.span)] == "36"
+
+
 def test_letter_and_contradicting_text_are_not_scored_by_the_letter():
     choice = extract_choice("Answer: B) 42", NUMBERS)
     assert (choice.status, choice.rule) == ("ambiguous", "letter_text_conflict")

@@ -293,10 +293,11 @@ def _search(folded: Folded, original: str, options: Options) -> tuple[Commit | N
             if start and start > commits[0].start:
                 first = _segment(part, (0, start), original, options, False)
                 commit, commits = (first[0], first[1]) if first[0] is not None else (commit, commits)
+            moved = (_shift(commit, span[0]), [_shift(each, span[0]) for each in commits], echo)
             if recital and recited is None:
-                recited = (commit, commits, echo)
+                recited = moved
                 continue
-            return _shift(commit, span[0]), [_shift(each, span[0]) for each in commits], echo
+            return moved
         echoed = echoed or echo
     if recited is not None:
         return recited
