@@ -9,11 +9,13 @@ from magister.prompts import load_prompt
 from scripts.speakers import responses
 from scripts.step import Step, run_step
 
+_STATUS = {"content_filter": "refusal", "length": "truncated"}
+
 
 def _reply(response: Response) -> Reply:
     if response.error is not None:
         return Reply(None, "error")
-    return Reply(response.text, "refusal" if response.finish_reason == "content_filter" else "ok")
+    return Reply(response.text, _STATUS.get(response.finish_reason or "", "ok"))
 
 
 def _replies(

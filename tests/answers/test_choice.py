@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from choice_cases import CITIES, MULTI, NUMBERS, OK_B, OTHERS, SHORT
+from choice_hedge_cases import OTHERS as HEDGED_OTHERS
+from choice_hedge_cases import SHORT as HEDGED_SHORT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +30,8 @@ def test_a_clear_commitment_is_read(text):
 
 
 @pytest.mark.parametrize(
-    ("options", "text", "status", "answer"), [pytest.param(*row[1:], id=row[0]) for row in OTHERS]
+    ("options", "text", "status", "answer"),
+    [pytest.param(*row[1:], id=row[0]) for row in (*OTHERS, *HEDGED_OTHERS)],
 )
 def test_other_replies_are_never_guessed(options, text, status, answer):
     choice = extract_choice(text, options, "stop")
@@ -43,7 +46,7 @@ def test_several_letters_are_read_where_several_may_be_right(options, text, stat
     assert (choice.status, choice.answer) == (status, answer), choice
 
 
-@pytest.mark.parametrize(("text", "expected"), SHORT)
+@pytest.mark.parametrize(("text", "expected"), [*SHORT, *HEDGED_SHORT])
 def test_forms_of_short_replies(text, expected):
     choice = extract_choice(text, NUMBERS, "stop")
     assert (choice.status, choice.answer) == expected, choice
@@ -61,6 +64,13 @@ def test_the_span_survives_full_width_characters():
     choice = extract_choice(text, NUMBERS)
     assert choice.span is not None
     assert text[slice(*choice.span)] == "Ｂ"
+
+
+def test_the_span_of_a_recited_example_counts_from_the_start_of_the_reply():
+    text = "Well.\nExample: six rows of six are 36"
+    choice = extract_choice(text, NUMBERS)
+    assert choice.span is not None
+    assert text[slice(*choice.span)] == "36"
 
 
 def test_letter_and_contradicting_text_are_not_scored_by_the_letter():
@@ -100,7 +110,7 @@ def test_rule_ids_are_unique_and_described():
 
 PROSE = (
     "A I a the farmer counts trees in every row and then I think that it was a long day of work so we "
-    "stop to rest because option choice question answer maybe B-tree vitamin plan"
+    "stop to rest option choice question answer maybe B-tree vitamin plan"
 )
 WORDS = st.sampled_from(PROSE.split())
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from magister.answers import find_leak, scrub_options
+from magister.answers import extract_choice, find_leak, scrub_options
 
 NUMBERS = ["30", "36", "42", "48"]
 CITIES = ["London", "Rome", "Paris", "Madrid"]
@@ -82,6 +83,16 @@ def test_leak_spans_point_at_the_place():
         (NUMBERS, "6*6 = 36 (B).", "6*6 = 36 ."),
         (NUMBERS, "选项A不对，答案是B。", "不对，答案是。"),
         (NUMBERS, '{"answer": "B"}', '{"answer": ""}'),
+        (NUMBERS, "(B) / 6*6", " / 6*6"),
+        (NUMBERS, "( B ), then", "(  ), then"),
+        (NUMBERS, "(London, A) it is", "(London, it is"),
+        (NUMBERS, "f(x, A) and (x + A) and sin(A)", "f(x, A) and (x + A) and sin(A)"),
+        (NUMBERS, "the answer is (b).", "the answer is ."),
+        (NUMBERS, "the answer is a sum", "the answer is a sum"),
+        (NUMBERS, "b) 36", "36"),
+        (NUMBERS, "$B$", "$$"),
+        (NUMBERS, "Ответ: В", "Ответ: "),
+        (NUMBERS, "Answer: A\nfor now", "Answer: \nfor now"),
         (NUMBERS, "I added 6 six times and got 36.", "I added 6 six times and got 36."),
     ],
 )
@@ -102,7 +113,7 @@ def test_removed_spans_refer_to_the_original():
 
 REFERENCE = re.compile(
     r"(?<![A-Za-z0-9_])(?:[Aa]nswer|[Oo]ption|[Cc]hoice)(?: is|:)? \(?[A-D](?![A-Za-z'])[).]?(?:\s*$"
-    r"|\n|\.)|(?<!\b[a-zP])(?<![_'\\^])\([A-D]\)(?!\s?[=+*/^(])"
+    r"|\n|\.)|(?<!\b[a-zP])(?<!sin)(?<!cos)(?<!tan)(?<!log)(?<![_'\\^])\([A-D]\)"
 )
 PIECES = st.lists(
     st.sampled_from(
@@ -135,12 +146,43 @@ PIECES = st.lists(
 def test_no_reference_to_a_letter_survives(pieces):
     text = "".join(pieces)
     scrubbed = scrub_options(text, NUMBERS)
-    assert not REFERENCE.search(scrubbed.text), (text, scrubbed)
+    assert not REFERENCE.search(unicodedata.normalize("NFKC", scrubbed.text)), (text, scrubbed)
     assert scrub_options(scrubbed.text, NUMBERS).text == scrubbed.text
     ends = [end for _, end, _ in scrubbed.removed]
     starts = [start for start, _, _ in scrubbed.removed]
     assert all(0 <= a < b <= len(text) for a, b in zip(starts, ends, strict=True))
     assert all(end <= start for end, start in zip(ends, starts[1:], strict=False))
+
+
+AROUND = st.text(max_size=8).filter(
+    lambda text: not re.search(r"[A-D(]", unicodedata.normalize("NFKC", text))
+)
+LABELS = st.sampled_from(
+    ["({})", "[{}]", "( {} )", "{})", "Answer: {}", "answer is {}", "option {}", "Option ({})", "choice: {}"]
+)
+
+
+@given(
+    AROUND.filter(lambda text: not re.search(r"[\w'\\^(\[]\s*$", text)),
+    LABELS,
+    st.sampled_from("ABCD"),
+    st.tuples(st.sampled_from("/=+-.,;:!?)(]>|%#\n。，"), AROUND).map("".join),
+)
+@settings(max_examples=400, deadline=None)
+def test_a_label_or_slot_is_found_whatever_stands_around_it(before, label, letter, after):
+    text = before + " " + label.format(letter) + " " + after
+    assert not re.search(rf"(?<![A-Za-z]){letter}(?![A-Za-z])", scrub_options(text, NUMBERS).text)
+    assert find_leak(text, NUMBERS, letter, NUMBERS["ABCD".index(letter)]).kind == "gold"
+
+
+@given(PIECES)
+@settings(max_examples=400, deadline=None)
+def test_a_scrubbed_reply_says_no_letter(pieces):
+    scrubbed = scrub_options("".join(pieces), NUMBERS).text
+    choice = extract_choice(scrubbed, NUMBERS)
+    if choice.status == "ok" and choice.span is not None:
+        said = scrubbed[slice(*choice.span)]
+        assert re.search(r"\d", said), (scrubbed, choice)
 
 
 @given(PIECES)

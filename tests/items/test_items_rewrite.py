@@ -78,6 +78,7 @@ def test_replies_are_read_through_fences_labels_and_reasoning():
         (Reply(None), "error"),
         (Reply("late", "error"), "error"),
         (Reply("I'm sorry, I can't help with that."), "refused"),
+        (Reply('{"one_correct": tr', "truncated"), "truncated"),
         (Reply("", "refusal"), "refused"),
         (Reply(""), "bad_json"),
         (Reply("Rome, Paris"), "bad_json"),
@@ -147,6 +148,15 @@ def test_without_a_readable_review_nothing_is_taken(reply, reason):
     out = apply_rewrites(items, rewritten(items, str), {} if reply is None else {"q": reply})
     assert status(out) == f"fallback:review_failed:{reason}"
     assert out["review"].to_pylist() == [None]
+
+
+def test_options_made_equal_are_named_as_such_and_so_is_a_reply_that_was_cut():
+    items = one_item("9", "12", "7", "1500")
+    equal = rewritten(items, lambda text: "12" if text == "7" else text)
+    assert status(apply_rewrites(items, equal)) == "fallback:merged_options"
+    assert status(apply_rewrites(items, {"q": Reply('{"options": ["9', "truncated")})) == "fallback:truncated"
+    whole = Reply(rewritten(items, str)["q"].text, "truncated")
+    assert status(apply_rewrites(items, {"q": whole})) == "rewritten"
 
 
 def test_words_for_true_and_false_are_read():

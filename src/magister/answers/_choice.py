@@ -10,6 +10,7 @@ from . import _options
 from ._choice_rules import CHOICE_RULES, EXPLICIT
 from ._commit import Commit, statements
 from ._line_choice import line_choices, value_choices
+from ._marked import marked_lines
 from ._options import Entry, Options
 from ._payload import Payload
 from ._reasoning import visible_spans
@@ -97,6 +98,11 @@ def _echoes(folded: Folded, text: str, original: str, options: Options) -> tuple
             tick = Commit("marked_option", Payload("option", (found.index,), found.span), found.span[0])
         spans.append((run[0].span[0], _with_cut_entry(text, run[-1], options)))
     spans += _options.plain_lists(text, options)
+    for indices, span in marked_lines(text, options):
+        spans.append(span)
+        if indices:
+            kind = "option" if len(indices) == 1 else "several"
+            tick = Commit("marked_option", Payload(kind, indices, span), span[0])
     return spans, tick
 
 
@@ -112,7 +118,7 @@ def _segment(
     text = _options.mask(text, spans)
     if cut:
         return None, [], bool(spans)
-    commits = statements(text, options)
+    commits = _strung(text, statements(text, options))
     lines = line_choices(text, options)
     if tick is not None:
         lines.append(tick)
@@ -121,7 +127,7 @@ def _segment(
         # After an answer slot a bare line only counts as a change of mind that is said to be one.
         final = max(commit.start for commit in slots)
         lines = [line for line in lines if line.start < final or _RETRACTION.search(text, final, line.start)]
-    commits = _behind_labels(text, commits, slots)
+    commits = _left_open(text, _behind_labels(text, commits, slots))
     joint = [commit.payload.span for commit in commits if commit.payload.kind == "several"]
     commits = [
         commit
@@ -162,6 +168,38 @@ def _behind_labels(text: str, commits: list[Commit], slots: list[Commit]) -> lis
                 Commit(commit.rule, Payload("several", both, commit.payload.span, True), commit.start)
             )
     return kept
+
+
+_STRUNG = re.compile(
+    r"[\s$)(\]\[{}\\*]*(?:or|and|,|/|&|或者?|和|、)?[\s$)(\]\[{}\\*]*\\?(?:boxed|fbox)\s?\{[\s({\\*]*(?:text\s?\{)?\(?"
+)
+
+
+def _strung(text: str, commits: list[Commit]) -> list[Commit]:
+    """Boxes that stand side by side are one commitment: `\\boxed{A}` or `\\boxed{B}`."""
+    boxes = sorted((commit for commit in commits if commit.rule == "boxed"), key=lambda commit: commit.start)
+    for first, second in pairwise(boxes):
+        between = text[first.payload.span[1] : second.payload.span[0]]
+        if {first.payload.kind, second.payload.kind} <= {"option", "several"} and _STRUNG.fullmatch(between):
+            indices = tuple(dict.fromkeys((*first.payload.indices, *second.payload.indices)))
+            if len(indices) > 1:
+                span = (first.payload.span[0], second.payload.span[1])
+                either = re.search(r"\bor\b|或|/", between) is not None
+                commits = [*commits, Commit("boxed", Payload("several", indices, span, either), second.start)]
+    return commits
+
+
+def _left_open(text: str, commits: list[Commit]) -> list[Commit]:
+    """ "B fits. C fits." and "maybe B, maybe C" leave open which of the two is meant."""
+    for rule in ("fits", "hedged"):
+        same = sorted((commit for commit in commits if commit.rule == rule), key=lambda commit: commit.start)
+        indices = tuple(dict.fromkeys(index for commit in same for index in commit.payload.indices))
+        if len(indices) < 2:
+            continue
+        span = (same[0].payload.span[0], same[-1].payload.span[1])
+        if not _RETRACTION.search(text, *span):
+            commits = [*commits, Commit(rule, Payload("several", indices, span, True), same[-1].start)]
+    return commits
 
 
 _PLAIN = re.compile(
@@ -255,10 +293,11 @@ def _search(folded: Folded, original: str, options: Options) -> tuple[Commit | N
             if start and start > commits[0].start:
                 first = _segment(part, (0, start), original, options, False)
                 commit, commits = (first[0], first[1]) if first[0] is not None else (commit, commits)
+            moved = (_shift(commit, span[0]), [_shift(each, span[0]) for each in commits], echo)
             if recital and recited is None:
-                recited = (commit, commits, echo)
+                recited = moved
                 continue
-            return _shift(commit, span[0]), [_shift(each, span[0]) for each in commits], echo
+            return moved
         echoed = echoed or echo
     if recited is not None:
         return recited
@@ -301,6 +340,9 @@ def _shift(commit: Commit, offset: int) -> Commit:
 def _may_be_cut(text: str, commit: Commit) -> bool:
     if commit.rule in {"value_sentence", "value_line"}:
         return True
+    last = text[commit.payload.span[0] :].strip()
+    if commit.rule == "hedged" and last in {"A", "a"}:
+        return True  # an article, for all one knows
     by_text = commit.payload.by_value or commit.payload.kind == "none"
     return by_text and not text[commit.payload.span[1] :].strip()
 

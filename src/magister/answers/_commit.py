@@ -99,6 +99,19 @@ def _reported(before: str, rule: str) -> bool:
     return rule == "select" and _MANY.search(before) is not None
 
 
+_JOINED = re.compile(
+    r"(?:[A-Z][\"')\]]?,?\s(?:and|or|nor|&)|[A-Z],)\s?(?:only\s)?$"
+    r"|(?<![\w'])[A-Z][\"')\]]?\s(?:also\s|both\s)?(?:fits?|works?|match(?:es)?|holds?|suits?|satisf(?:y|ies))\b"
+)
+
+
+_NAMES = re.compile(  # what has a letter for a name of its own
+    r"\b(?:plan|vitamin|team|type|group|class|grade|hepatitis|section|part|point|figure|case|appendix|block|room"
+    r"|level|side|person|student|company|country|city|box|train|car|bag|step|line|town|player|method|model|angle)\s$",
+    re.I,
+)
+
+
 def _asserted(text: str, match: re.Match[str], rule: str, payload: Payload) -> bool:
     """Whether the words around a match mean it: no question, condition, denial or somebody else's answer."""
     start = match.start() + len(match.group()) - len(match.group().lstrip())
@@ -116,6 +129,10 @@ def _asserted(text: str, match: re.Match[str], rule: str, payload: Payload) -> b
     if rule not in {"boxed", "xml", "hashes"} and _OTHERS.search(before):
         return False
     if not slot and (_reported(before, rule) or _WITHHELD.search(before)):
+        return False
+    if rule in {"fits", "option_correct"} and _NAMES.search(before):
+        return False
+    if rule == "fits" and _JOINED.search(before):
         return False
     if rule == "option_correct" and _RESTRICTED.match(text[match.end() : end]):
         return False
@@ -166,10 +183,11 @@ def _statement(match: re.Match[str], rule: str, options: Options) -> Payload | N
 
 _LETTER = re.compile(
     r"(?<![A-Za-z0-9_'-])[A-Z](?![A-Za-z0-9_'])|\b(?:option|choice|answer|letter)\s[(\[]?[a-z](?![a-z0-9_'])"
+    r"|(?<=[\s(\[\"'])[a-z](?=[)\]\"']{0,2}[ \t]*[.!]?[ \t]*(?:$|\n))"
 )
 _FOREIGN_WORDS = (
     "respuesta", "réponse", "reponse", "antwort", "lösung", "resposta", "risposta", "opci", "odpowied",
-    "antwoord", "cevap", "jawaban",
+    "antwoord", "cevap", "jawaban", "svar",
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import re
 
 from ._commit import Commit
 from ._options import LETTERS, Options, past_bullet
-from ._payload import Payload, read
+from ._payload import Payload, read, slot_start
 from ._text import Span
 
 _LINE_HEAD = re.compile(
@@ -49,21 +49,30 @@ def line_choices(text: str, options: Options) -> list[Commit]:
                 commits.append(Commit("bare_line", value_first, value_first.span[0]))
             continue
         payload = read(text, at, options)
-        if payload is None or payload.by_value or payload.kind == "negated":
+        if (
+            payload is None
+            or payload.by_value
+            or payload.kind == "negated"
+            or payload.span[0] > slot_start(text, at)  # a letter that only ends the line
+        ):
             value_first = _value_letter(text, start, end, options)
             if value_first:
                 commits.append(Commit("bare_line", value_first, value_first.span[0]))
             continue
         rest = text[payload.span[1] : end].strip(" \t)]}.,:;!*\"'$\\>✓✔✅☑✨🎉😊👍。")
         whole = len(spans) == 1
-        if not rest or (
-            payload.kind == "option"
-            and re.fullmatch(
-                r"(?:is )?(?:the )?(?:correct|right)?\W*(?:answer"
-                r"|option|choice|选项|项)?",
-                rest,
-                re.I,
+        if (
+            not rest
+            or (
+                payload.kind == "option"
+                and re.fullmatch(
+                    r"(?:is )?(?:the )?(?:correct|right)?\W*(?:answer"
+                    r"|option|choice|选项|项)?|for (?:sure|certain)|it is|of course",
+                    rest,
+                    re.I,
+                )
             )
+            or (payload.kind == "option" and _REJECTS.fullmatch(rest))
         ):
             rule = "bare_reply" if whole else "bare_line"
             if payload.kind == "none" and not whole:
@@ -74,6 +83,12 @@ def line_choices(text: str, options: Options) -> list[Commit]:
             if len(labels) <= 1:
                 commits.append(Commit("first_line", payload, payload.span[0]))
     return [*_one_run(text, commits), *_verdict_list(text, options)]
+
+
+_REJECTS = re.compile(  # "B (not C)"
+    r"\(?(?:and |but )?(?:(?:not|rather than|instead of)\s|不是)\s?(?:option )?"
+    r"\(?[A-Z]\)?(?:\s?(?:,|or|nor|and)\s?[A-Z])*",
+)
 
 
 def _verdict_list(text: str, options: Options) -> list[Commit]:
@@ -195,6 +210,13 @@ def value_choices(text: str, options: Options) -> list[Commit]:
         r"\b(?:if|would|suppose)\b|如果|假设", sentence, re.I
     ):
         return []
+    chosen = _chosen(sentence, low, options)
+    if chosen and not _undecided(text[start:low], chosen, options):
+        return [Commit("value_sentence", chosen, chosen.span[0])]
+    if len(sentences) > 1 and _DISMISSED.fullmatch(text[offset + sentences[-2][0] : low].strip()):
+        payload = _whole(sentence, low, options)
+        if payload:
+            return [Commit("value_sentence", payload, payload.span[0])]
     first = _VALUE_FIRST.match(sentence)
     if first:
         payload = _whole(first[1], low + first.start(1), options)
@@ -211,6 +233,59 @@ def value_choices(text: str, options: Options) -> list[Commit]:
         return []
     payload = _whole(sentence[last.end() :].rstrip(), low + last.end(), options)
     return [Commit("value_sentence", payload, payload.span[0])] if payload else []
+
+
+_LEAD_IN = re.compile(
+    r"\s*(?:(?:i(?:'d| would|'ll| will)? (?:think|guess|say|believe|choose|pick|select|answer|go with)|i'm going with"
+    r"|so|thus|therefore|hence|maybe|probably|definitely|clearly|no(?=[,:]))[,:]?\s){1,2}(?:it's |it is |that's )?",
+    re.I,
+)
+_NOT_THIS = re.compile(
+    r"(?P<head>.{1,120}?)\s?(?:,|\(|\s)\s?(?:and |but )?(?:(?:not|rather than|instead of)\s|而不是|不是)"
+    r"\s?(?P<other>.{1,120}?)\)?[.!。]?\s*",
+    re.I,
+)
+_BUT_THIS = re.compile(
+    r"\s*(?:(?:it's |it is )?not\s|不是)(?P<other>.{1,120}?)"
+    r"[,，]?\s?(?:but(?: rather)?\s|而是)(?P<head>.{1,120}?)[.!。]?\s*",
+    re.I,
+)
+_ASIDE = re.compile(r"(?P<head>.{1,120}?)\s\((?P<other>[^()?]{1,80})\)[.!]?\s*")
+_DOUBT = re.compile(r"\b(?:not|no|never|wrong|incorrect|maybe|or|unsure|false|if|but)\b|n't", re.I)
+_DISMISSED = re.compile(r"(?:not\s[^.!?]{1,80}[.!]|[^.!?]{1,80}\?)", re.I)
+
+
+def _undecided(before: str, chosen: Payload, options: Options) -> bool:
+    """Whether what stands before names another option in the same way: "Maybe Paris. Maybe London." """
+    for sentence in re.split(r"(?<=[.!?;])\s|[。！？；]", before):
+        payload = _chosen(sentence, 0, options) if sentence.strip() else None
+        if payload and payload.indices != chosen.indices:
+            return True
+    return False
+
+
+def _chosen(sentence: str, start: int, options: Options) -> Payload | None:
+    """One option's text with another one rejected ("Paris, not London"), or behind words of choosing."""
+    for pattern in (_BUT_THIS, _NOT_THIS):
+        match = pattern.fullmatch(sentence)
+        if match is None:
+            continue
+        other = options.match(match["other"])
+        head = _LEAD_IN.match(match["head"])
+        at = match.start("head") + (head.end() if head else 0)
+        payload = _whole(sentence[at : match.end("head")], start + at, options)
+        if other and payload and payload.kind == "option" and payload.indices != other:
+            return payload
+    aside = _ASIDE.fullmatch(sentence)
+    if aside and not _DOUBT.search(aside["other"]):
+        others = {
+            i for i, head in enumerate(options.heads) if head and head.casefold() in aside["other"].casefold()
+        }
+        payload = _whole(aside["head"], start, options)
+        if payload and payload.kind == "option" and others <= set(payload.indices):
+            return payload
+    lead = _LEAD_IN.match(sentence)
+    return _whole(sentence[lead.end() :].rstrip(), start + lead.end(), options) if lead else None
 
 
 def _whole(piece: str, start: int, options: Options) -> Payload | None:

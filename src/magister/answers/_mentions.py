@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ._canonical import canonical_value
 from ._options import LETTERS, Options
-from ._payload import is_word
+from ._payload import CYRILLIC, LOOK_ALIKES, is_word
 from ._text import Span
 
 _WORD = (
@@ -39,8 +39,8 @@ _PATTERNS = tuple(
         rf"|isn't|wasn't|so|thus|therefore|hence|is)[,:]?\s[\"'*(\[]{{0,3}})(?P<letters>"
         rf"[A-Z](?![A-Za-z0-9_'+^])[)\]]?{_LIST})(?!\s?[=+*/^<>-]"
         r"|\s(?i:equals|plus|minus|times))",
-        rf"(?:(?<=[\n.!?;:,。，；：！？\x1e])|^)[\s\"'*_>#-]{{0,6}}(?P<letters>[A-Z](?![A-Za-z"
-        rf"0-9_'+^]){_LIST})(?=\s?[\"'*)]*\s*(?:$|\n|[.!?。！？]\s*(?:$"
+        rf"(?:(?<=[\n.!?;:,。，；：！？\x1e])|^)[\s\"'*_>#$\\({{\[-]{{0,6}}(?P<letters>[A-Z](?![A-Za-z"
+        rf"0-9_'+^]){_LIST})(?=\s?[\"'*)\]}}$\\]*\s*(?:$|\n|[.!?。！？]\s*(?:$"
         r"|\n)|\x1e|\x00))",
         rf"(?<![A-Za-z0-9_'.\\^-])[(\[]?(?P<letters>[A-Z](?![A-Za-z0-9_'+^])[)\]]?{_LIST}"
         r")(?=\s(?i:is|are|was|were|seems?|looks?|must"
@@ -51,11 +51,29 @@ _PATTERNS = tuple(
         rf"|项)?{_LIST})(?=\s?(?:也|都|才|太|完全|肯定|应该)?(?:是正确"
         r"|是对|是错|正确|错误|不对|不正确|对的|错的|符合|不符合|对(?![于应])"
         r"|错))",
-        r"(?<![_'\\^])(?<!\b[a-zP])[(\[](?P<letters>[A-Z])[)\]](?! ?[=+*/^(])",
+        r"(?<![_'\\^])(?<!\b[a-zP])(?<!\bsin)(?<!\bcos)(?<!\btan)(?<!\blog)"
+        r"[(\[][ \t]{0,3}(?P<letters>[A-Z])[ \t]{0,3}[)\]]",
         r"(?:(?<=[\n\s,;:。，；：\"'*])|^)(?P<letters>[A-Z](?:\)|\]|\.(?=\s)|\s?:(?=\s)|、))(?=\s{0,2}\S|\s*$)",
     )
 )
+# A letter that closes a bracket is a label whatever follows it, unless it stands in a formula there.
+_LABEL = re.compile(r"(?<![A-Za-z0-9_'\\^(\[])(?P<letters>[A-Z]\))")
+_IN_FORMULA = re.compile(
+    r"\b(?:[a-zP]|sin|cos|tan|log)\((?:(?:[A-Za-z]|[\d.]{1,9})\s?[-+,*/^=]\s?){0,9}$"
+    r"|\([^()\n]{0,60}(?:(?<![A-Za-z])[A-Za-z]|\d)\s?[-+*/^=]\s?$"
+)
+# In lower case, or as a Cyrillic look-alike, only behind a word for it at the end of its clause, or alone.
+_SLOT = re.compile(
+    rf"(?:(?i:(?<![A-Za-z]){_LEAD}[\s\"'*_$(\[{{:\\]{{1,8}}(?:(?:text|mathrm|textbf|boxed)\{{)?"
+    rf"(?:(?:the )?{_WORD}\s?)?[\"'*(\[]{{0,3}})|\A[^\w-]{{0,12}})"
+    rf"(?P<letters>[a-z{CYRILLIC}])(?=[\"'*)\]}}$\\]{{0,4}}\s*(?:$|[\n.,;:!?)\]}}]))"
+)
 _SINGLE = re.compile(r"(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])")
+
+
+def _in_formula(text: str, at: int) -> bool:
+    line = max(text.rfind("\n", max(0, at - 90), at) + 1, at - 90, 0)
+    return _IN_FORMULA.search(text, line, at) is not None
 
 
 def letters(text: str, options: Options) -> Iterator[tuple[Span, str]]:
@@ -68,6 +86,13 @@ def letters(text: str, options: Options) -> Iterator[tuple[Span, str]]:
     Yields:
         The span to remove (letters with their brackets and joining words) and the letters named.
     """
+    for match in _LABEL.finditer(text):
+        if match["letters"][0] in options.letters and not _in_formula(text, match.start()):
+            yield match.span("letters"), match["letters"][0]
+    for match in _SLOT.finditer(text):
+        letter = match["letters"].translate(LOOK_ALIKES).upper()
+        if letter in options.letters:
+            yield match.span("letters"), letter
     for number, pattern in enumerate(_PATTERNS):
         for match in pattern.finditer(text):
             span = match.span("letters")
@@ -75,6 +100,8 @@ def letters(text: str, options: Options) -> Iterator[tuple[Span, str]]:
             if not named or named[0] not in options.letters:
                 continue
             end = span[0] + 1
+            if text[end : end + 1] == ")" and _in_formula(text, span[0]):
+                continue
             if len(named) == 1 and is_word(text, end, named[0]) and text[end : end + 1] not in {")", "]"}:
                 continue
             if named[0] == "I" and (number in {1, 3} or re.match(r"\s[a-z]", text[end : end + 2])):

@@ -19,8 +19,10 @@ _OPENERS = re.compile(
     r"|为|选|也是)\b\s?|就是|是|应该是|为|选(?=[A-Za-z]))"
     r"|(?:correct |right |final |best )?(?:option|choice"
     r"|letter|answer|opción|opcion|option|lettre|réponse"
-    r"|buchstabe|variante?|вариант|буква)\b(?:\s(?:is"
+    r"|letra|buchstabe|variante?|вариант|буква)\b(?:\s(?:is"
     r"|choice|letter|labeled|labelled))?\s?[:#]?"
+    r"|(?:la|el|le|die|der)\s(?=(?:(?:opción|opcion|option|letra|lettre|réponse|buchstabe|antwort)\s)?"
+    r"[(\[\"']?(?-i:[A-Z])(?![\w'-]))"
     r"|(?:正确)?(?:选项|選択肢|选择|答案|第|字母)){0,24}+",
     re.I,
 )
@@ -37,8 +39,8 @@ _NEXT = re.compile(
     r"(?:option |choice |选项)?[\"'(\[{$]{0,3}([A-Z])(?![A-Za-z0-9_&+#^-]|'[A-Za-z]|\.[A-Za-z]\b|\s?=)"
 )
 _RUN = re.compile(r"[A-Z]{2,26}(?![A-Za-z0-9_])")
-_AFTER_ARTICLE = re.compile(
-    r"\s+(?!(?:because|since|as|so|is|was|are|and|or"
+_AFTER_ARTICLE = re.compile(  # on the same line: no article ends one
+    r"[^\S\n\x1e]+(?!(?:because|since|as|so|is|was|are|and|or"
     r"|but|not|which|that|given|due|from|for|with|by"
     r"|in|at|on|here|"
     r"seems|looks|fits|makes|would|should|must|can|has"
@@ -177,6 +179,12 @@ def read(
     return _by_text(text, start, end, options, letters_only)
 
 
+def slot_start(text: str, at: int) -> int:
+    """Where the value of a slot that opens at a position begins."""
+    opening = _OPENERS.match(text, at)
+    return opening.end() if opening else at
+
+
 def _by_value(found: tuple[int, ...], span: Span) -> Payload:
     return Payload("option" if len(found) == 1 else "equal", found, span, by_value=True)
 
@@ -191,16 +199,17 @@ def is_word(text: str, end: int, letter: str, opened: str = "") -> bool:
     return letter in "AIOYEUАВСО" and _AFTER_ARTICLE.match(text, end) is not None
 
 
-_CYRILLIC = str.maketrans("АВСЕНКМОРТХ", "ABCEHKMOPTX")
+CYRILLIC = "АВСЕНКМОРТХ"
+LOOK_ALIKES = str.maketrans(CYRILLIC, "ABCEHKMOPTX")
 
 
 def _letters(text: str, start: int, end: int, options: Options, opened: str) -> Payload | None:
     char = text[start : start + 1]
-    if char in "АВСЕНКМОРТХ" and char and not text[start + 1 : start + 2].isalnum():
+    if char in CYRILLIC and char and not text[start + 1 : start + 2].isalnum():
         # A Cyrillic look-alike in an answer slot can only be a label; in prose it is a word of its own.
         if is_word(text, start + 1, char, opened):
             return None
-        index = LETTERS.index(char.translate(_CYRILLIC))
+        index = LETTERS.index(char.translate(LOOK_ALIKES))
         if index >= len(options.texts):
             return Payload("none", (), (start, start + 1))
         return _with_text(text, start + 1, end, options, index, start)

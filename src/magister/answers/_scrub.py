@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 from . import _mentions, _options
+from ._choice import extract_choice
 from ._options import Options
+from ._payload import LOOK_ALIKES
 from ._text import Folded, Span, fold
 
 _MAX_PASSES = 6
+_MAX_SAID = 4000  # a longer remainder is not read again: a commitment in it stands in a slot, which is found
 
 
 @dataclass(frozen=True)
@@ -30,10 +34,8 @@ class Scrubbed:
 _REFERENCE = re.compile(
     r"(?:\b(?:answer )?(?:options?|choices?|letters?)|选项|選択肢)\s?[\"'*(\[]{0,3}$", re.I
 )
-_LABEL = re.compile(r"(?<![A-Za-z0-9(\[])[A-Z]\)[ \t]*")
-_SLOT = re.compile(
-    r"(?i:\b(?:answer|option|choice)s?(?: is)?\s?[:：]?)\s*([A-Z])(?=[ \t]*(?:$|[\n.,;:!)\]]))"
-)
+_LOWER_LABEL = re.compile(r"(?<![A-Za-z0-9])[(\[]?([a-z])(?:[)\].:]{1,2}|、)[ \t]*(?=\S)")
+_LETTER = re.compile(r"([^\W\d_])(?!\w)[)\]）]?[ \t]*")
 _JOIN = re.compile(r"[\s,;/|]*(?:,|;|/|\||\bor\b|\band\b|\n|或|和|、)[\s,;/|]*(?:or |and )?", re.I)
 
 
@@ -87,12 +89,10 @@ def _find(text: str, options: Options, thorough: bool) -> list[tuple[int, int, s
         elif text[end : end + 1] == " " and re.match(r" \(?[-\d]", text[end : end + 3]):
             end += 1
         found.append((start, end, "letter"))
-    for label in _LABEL.finditer(text):
-        line = text[text.rfind("\n", 0, label.start()) + 1 : label.start()]
-        # Inside a bracket that is still open it closes a formula: `f(x, A)`.
-        if label[0][0] in options.letters and line.count("(") <= line.count(")"):
+    for label in _LOWER_LABEL.finditer(text):
+        index = _mentions.index_of(label[1].upper())
+        if index < len(options.texts) and options.starts_with(text[label.end() :], index):
             found.append((*label.span(), "letter"))
-    found += [(*m.span(1), "letter") for m in _SLOT.finditer(text) if m[1] in options.letters]
     if thorough:
         found += [
             (m.start(), m.end(), "letter")
@@ -130,7 +130,8 @@ def scrub_options(text: str, options: list[str]) -> Scrubbed:
     article "A", the pronoun "I" and letters in formulas are no choices.
 
     Removing one mention can make a choice of the next, so passes are repeated until nothing is found; where
-    that does not end soon every single capital letter among the options goes.
+    that does not end soon every single capital letter among the options goes. Of a reply of
+    ordinary length `extract_choice` has the last word: what it would still read as a letter is removed.
 
     Args:
         text: the student's reply.
@@ -141,12 +142,19 @@ def scrub_options(text: str, options: list[str]) -> Scrubbed:
     """
     prepared = _options.prepare(options)
     removed: list[tuple[int, int, str]] = []
+    said_before = False
     for number in range(_MAX_PASSES + 1):
         keep = _complement(len(text), removed)
         folded = _fold_exact(text, keep)
         found = _find(folded.text, prepared, thorough=number == _MAX_PASSES)
         if not found:
-            break
+            said = _said(folded, options) if len(folded.joined) <= _MAX_SAID else None
+            if said is None:
+                break
+            removed = _merge([*removed, (*said, "letter")])
+            if said_before:
+                found = _find(folded.text, prepared, thorough=True)
+            said_before = True
         for start, end, kind in found:
             # A span may run across what an earlier pass took out: it goes back piece by piece.
             low, high = folded.original((start, end))
@@ -154,6 +162,20 @@ def scrub_options(text: str, options: list[str]) -> Scrubbed:
         removed = _merge(removed)
     remaining = "".join(text[start:end] for start, end in _complement(len(text), removed))
     return Scrubbed(remaining, tuple(removed))
+
+
+def _said(folded: _Joined, options: list[str]) -> Span | None:
+    """The letter that the remaining text commits to, in the original, or None."""
+    choice = extract_choice(folded.joined, options)
+    if choice.answer is None or choice.span is None:
+        return None
+    letter = _LETTER.match(folded.joined, *choice.span)
+    if (
+        letter is None
+        or unicodedata.normalize("NFKC", letter[1]).translate(LOOK_ALIKES).upper() != choice.answer
+    ):
+        return None
+    return folded.outer(letter.span())
 
 
 def _complement(length: int, removed: list[tuple[int, int, str]]) -> list[Span]:
@@ -167,7 +189,7 @@ def _complement(length: int, removed: list[tuple[int, int, str]]) -> list[Span]:
     return spans
 
 
-def _fold_exact(text: str, keep: list[Span]) -> Folded:
+def _fold_exact(text: str, keep: list[Span]) -> _Joined:
     """Fold what remains as the reader will see it: the pieces stand side by side."""
     joined = "".join(text[start:end] for start, end in keep)
     folded = fold(joined)
@@ -177,7 +199,7 @@ def _fold_exact(text: str, keep: list[Span]) -> Folded:
         starts.append(total)
         total += end - start
     return _Joined(
-        folded.text, folded.starts, folded.origins, folded.copied, folded, tuple(starts), tuple(keep)
+        folded.text, folded.starts, folded.origins, folded.copied, folded, tuple(starts), tuple(keep), joined
     )
 
 
@@ -188,10 +210,14 @@ class _Joined(Folded):
     inner: Folded
     offsets: tuple[int, ...]
     pieces: tuple[Span, ...]
+    joined: str
 
     def original(self, span: Span) -> Span:
-        low, high = self.inner.original(span)
-        return self._outer(low, last=False), self._outer(high, last=True)
+        return self.outer(self.inner.original(span))
+
+    def outer(self, span: Span) -> Span:
+        """The span of the original text behind a span of the joined pieces."""
+        return self._outer(span[0], last=False), self._outer(span[1], last=True)
 
     def _outer(self, at: int, last: bool) -> int:
         if not self.pieces:

@@ -26,11 +26,13 @@ class Rule:
         id: name stored beside every answer that the rule produced.
         description: one line for the documentation.
         pattern: the regular expression, or an empty string where the rule is structural.
+        example: a reply that the rule decides; the page on extraction shows its outcome.
     """
 
     id: str
     description: str
     pattern: str = ""
+    example: str = ""
 
 
 # Left alone: superscripts and vulgar fractions, which mean something to the value parser.

@@ -32,19 +32,39 @@ _IS = (
     r"|n't\b)?"
 )
 VALUE_RULES: tuple[Rule, ...] = (
-    Rule("boxed", "LaTeX \\boxed{...}", r"\\?\bboxed\s?\{|\\fbox\s?\{"),
-    Rule("hashes", "'#### 18' at the start of a line", r"(?:^|\n)\s?#{4}\s*"),
-    Rule("xml", "<answer>...</answer>", r"<\s?(?:final[_ ]?)?(?:answer|ans|result|答案)\s?>\s*"),
-    Rule("answer_colon", "'Answer: 18', also as a JSON field and in other languages", _SLOT),
-    Rule("answer_is", "'The answer is 18', 'the total is 18'", _IS),
-    Rule("bare", "the whole reply is a value or a few words"),
-    Rule("last_equation", "the right side of the equation that ends the reply"),
-    Rule("last_number", "the last number of the reply"),
-    Rule("empty", "no text"),
-    Rule("no_value", "nothing in the reply is a value"),
-    Rule("unclosed_reasoning", "a reasoning block never closes"),
-    Rule("refusal", "the model declines"),
-    Rule("call_failed", "there is no reply because the call failed"),
+    Rule(
+        "boxed", "LaTeX \\boxed{...}", r"\\?\bboxed\s?\{|\\fbox\s?\{", example="Thus \\boxed{\\frac{1}{2}}."
+    ),
+    Rule("hashes", "'#### 18' at the start of a line", r"(?:^|\n)\s?#{4}\s*", example="9 + 9 = 18\n#### 18"),
+    Rule(
+        "xml",
+        "<answer>...</answer>",
+        r"<\s?(?:final[_ ]?)?(?:answer|ans|result|答案)\s?>\s*",
+        example="<answer>18</answer>",
+    ),
+    Rule(
+        "answer_colon",
+        "'Answer: 18', also as a JSON field and in other languages",
+        _SLOT,
+        example="Answer: 18 apples",
+    ),
+    Rule("answer_is", "'The answer is 18', 'the total is 18'", _IS, example="The total is 18."),
+    Rule("bare", "the whole reply is a value or a few words", example="1/2"),
+    Rule(
+        "last_equation",
+        "the right side of the equation that ends the reply",
+        example="Each has 9, so 9 + 9 = 18",
+    ),
+    Rule("last_number", "the last number of the reply", example="They will need 18 of them"),
+    Rule("empty", "no text", example=""),
+    Rule(
+        "no_value",
+        "nothing in the reply is a value",
+        example="Let us think about what is asked here before we begin to count.",
+    ),
+    Rule("unclosed_reasoning", "a reasoning block never closes", example="<think>It is 18"),
+    Rule("refusal", "the model declines", example="I'm sorry, but I can't help with that."),
+    Rule("call_failed", "there is no reply because the call failed", example="API_ERROR"),
 )
 _PATTERNS = [(rule.id, re.compile(rule.pattern, re.I)) for rule in VALUE_RULES if rule.pattern]
 
@@ -96,6 +116,7 @@ _TAKEN_BACK = re.compile(
     r"\b(?:wait|wrong|oops|actually|mistake|error|not|so|therefore|thus)\b|不对|错|所以", re.I
 )
 _LET_US = re.compile(r"(?:let'?s|let me|we|i|to|first|in order|it is|the|this)\b", re.I)
+_DENIED = re.compile(r"(?:\b(?:not|never|isn't|cannot be|can't be)|不是|并非)\s*$", re.I)
 _WRAP = " \t\"'*_`$"
 
 
@@ -248,7 +269,7 @@ def _fallback(text: str) -> tuple[str, Span] | None:
     last = None
     for match in _NUMBER.finditer(text):
         last = match
-    if last is not None:
+    if last is not None and not _DENIED.search(text[: last.start()]):
         return "last_number", _trim(text, *last.span())
     if (
         whole

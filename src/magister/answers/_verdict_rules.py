@@ -18,14 +18,16 @@ POSITIVE = (
     r"|perfect|flawless|spot on|正确|没错"
     rf"|{_ZH_RIGHT}"
     r"|無誤|无误|correct[ao]s?|correctes?|richtig|juste|exacte?"
-    r"|верно|правильно|верный|正しい|正解|정답|맞"
+    r"|korrekt|corrett[ao]|giust[ao]|esatt[ao]"
+    r"|(?<![а-яё])(?:верно|правильно|верн(?:ый|ая|ое)|правильн(?:ый|ая|ое))(?![а-яё])|正しい|正解|정답|맞"
 )
 NEGATIVE = (
     r"incorrect(?:ly)?|wrong(?:ly)?|mistaken|inaccurate"
     r"|invalid|false|flawed|untrue|erroneous|faulty"
     r"|错误的?|错(?:了|的)?|錯誤?|有误(?!差)|有誤(?!差)|误(?!差)"
     r"|incorrect[ao]s?|equivocad[oa]|err[oó]ne[oa]|falsch"
-    r"|faux|fausse|incorrecte|неверно|неправильно|ошибочно"
+    r"|faux|fausse|incorrecte|inkorrekt|scorrett[ao]|sbagliat[ao]|errad[oa]"
+    r"|неверн(?:о|ый|ая|ое)|неправильн(?:о|ый|ая|ое)|ошибочн(?:о|ый|ая|ое)"
     r"|間違[いっ]|不正解|誤り|틀"
 )
 _LABEL_TEXT = (
@@ -45,9 +47,14 @@ _LABEL_TEXT = (
     r"|[ \t]*\n)\s*:?\s*"
 )
 VERDICT_RULES: tuple[Rule, ...] = (
-    Rule("json", "a JSON field: verdict, correctness, correct, is_correct"),
     Rule(
-        "label", "'Correctness of the latest solution: Wrong', 'Verdict: correct', '判断：错误'", _LABEL_TEXT
+        "json", "a JSON field: verdict, correctness, correct, is_correct", example='{"verdict": "incorrect"}'
+    ),
+    Rule(
+        "label",
+        "'Correctness of the latest solution: Wrong', 'Verdict: correct', '判断：错误'",
+        _LABEL_TEXT,
+        example="Correctness of the latest solution: Wrong\nCount the rows.",
     ),
     Rule(
         "question_answered",
@@ -55,21 +62,38 @@ VERDICT_RULES: tuple[Rule, ...] = (
         r"\b(?:correct|right|wrong|accurate)\s?\?\s*(?P<yes>yes"
         r"|no|yep|nope|not)\b|(?:正确|对)吗\?\s*(?P<zh>不"
         r"|是|对(?![一-鿿])|否)",
+        example="Is the solution correct? No, count again.",
     ),
-    Rule("opening", "a reply or sentence that is the verdict and nothing else: 'Wrong!', 'Correct.'"),
+    Rule(
+        "opening",
+        "a reply or sentence that is the verdict and nothing else: 'Wrong!', 'Correct.'",
+        example="Incorrect. Count again.",
+    ),
     Rule(
         "statement",
         "'your answer is incorrect', 'the solution isn't right', '回答有误'",
         rf"{POSITIVE}|{NEGATIVE}",
+        example="Six rows were planted, so your answer isn't right.",
     ),
-    Rule("fault", "'there is an error in line 3', 'you made a mistake'; negated: 'no mistakes'"),
+    Rule(
+        "fault",
+        "'there is an error in line 3', 'you made a mistake'; negated: 'no mistakes'",
+        example="There is an error in line 3.",
+    ),
     Rule(
         "part",
         "only a part of the solution is judged; a wrong part makes it wrong, a right part says nothing",
+        example="Your second step is wrong.",
     ),
-    Rule("no_verdict", "nothing in the reply is a verdict on the solution"),
-    Rule("empty", "no text"),
-    Rule("unclosed_reasoning", "a reasoning block never closes, so there is no reply"),
+    Rule(
+        "no_verdict", "nothing in the reply is a verdict on the solution", example="Which rows did you count?"
+    ),
+    Rule("empty", "no text", example=""),
+    Rule(
+        "unclosed_reasoning",
+        "a reasoning block never closes, so there is no reply",
+        example="<think>It is wrong",
+    ),
 )
 LABEL = re.compile(_LABEL_TEXT, re.I)
 QUESTION = re.compile(VERDICT_RULES[2].pattern, re.I)
@@ -113,7 +137,7 @@ NEARLY = re.compile(
     r"\b(?:almost|nearly|close to|not (?:quite|entirely|fully|completely))\b|不完全|不太|几乎", re.I
 )
 HYPOTHESIS = re.compile(
-    r"\b(?:if|whether|would|could|might|may|should|suppose"
+    r"\b(?:if|whether|would|could(?! not\b)|might|may|should|suppose"
     r"|assume|assuming|unless|make sure|ensure|be sure"
     r"|check (?:that|if)|verify|determine|see if|confirm"
     r"|(?<!appears )(?<!seems )to be|must be|maybe|perhaps|possibly|needs? to be|has to be|instead of"

@@ -31,7 +31,8 @@ class Reply:
 
     Attributes:
         text: what the model wrote; None where there is no response.
-        status: `error` for a failure of infrastructure, `refusal` where the endpoint says so, else `ok`.
+        status: `error` for a failure of infrastructure, `refusal` where the endpoint says so, `truncated` where
+            the reply was cut at its length limit, else `ok`.
     """
 
     text: str | None
@@ -77,6 +78,13 @@ def _refused(reply: Reply) -> bool:
     return reply.status == "refusal" or (reply.text is not None and is_refusal(reply.text))
 
 
+def _unread(reply: Reply) -> str:
+    """Why a reply holds no object that can be read."""
+    if _refused(reply):
+        return "refused"
+    return "truncated" if reply.status == "truncated" else "bad_json"
+
+
 def _check_rewrite(row: Mapping[str, Any], reply: Reply | None) -> list[str]:
     """Options of a rewrite that keeps the item what it was.
 
@@ -87,7 +95,7 @@ def _check_rewrite(row: Mapping[str, Any], reply: Reply | None) -> list[str]:
         raise _Fallback("error")
     found = find_object(reply.text, "options")
     if found is None:
-        raise _Fallback("refused" if _refused(reply) else "bad_json")
+        raise _Fallback(_unread(reply))
     values = found["options"]
     if isinstance(values, Mapping):
         values = list(values.values())
@@ -106,15 +114,16 @@ def _check_rewrite(row: Mapping[str, Any], reply: Reply | None) -> list[str]:
     except UnicodeEncodeError:
         raise _Fallback("bad_option") from None
     right = _right(row)
-    for place, (old, new) in enumerate(zip(row["options"], texts, strict=True)):
-        same = canonical_value(old) == canonical_value(new)
-        if place in right and not same:
-            raise _Fallback("changed_key")
-        # The wording of a distractor may change; the value of a number may not.
-        if not same and is_numeric(old):
-            raise _Fallback("changed_option")
+    same = [
+        canonical_value(old) == canonical_value(new) for old, new in zip(row["options"], texts, strict=True)
+    ]
+    if not all(same[place] for place in right):
+        raise _Fallback("changed_key")
     if not all_distinct(texts):
         raise _Fallback("merged_options")
+    # The wording of a distractor may change; the value of a number may not.
+    if any(not kept and is_numeric(old) for kept, old in zip(same, row["options"], strict=True)):
+        raise _Fallback("changed_option")
     return texts
 
 
@@ -163,7 +172,7 @@ def _check_review(reply: Reply | None) -> tuple[str | None, str | None]:
     found = find_object(reply.text, *CHECKS)
     answers = {check: _truth(found[check]) for check in CHECKS} if found else {}
     if not answers or None in answers.values():
-        return None, "refused" if _refused(reply) else "bad_json"
+        return None, _unread(reply)
     return json.dumps(answers, sort_keys=True), next((check for check in CHECKS if not answers[check]), None)
 
 
@@ -186,7 +195,7 @@ def apply_rewrites(
 
     A rewrite must have as many options, pairwise distinct, the gold equal in value at the same place, and
     numbers unchanged in value; with a reviewer, every point of the checklist must hold. Otherwise the options
-    written by the rules stay and `rewrite_status` is `fallback:<reason>`: error, refused, bad_json,
+    written by the rules stay and `rewrite_status` is `fallback:<reason>`: error, refused, truncated, bad_json,
     count_changed, bad_option, changed_key, changed_option, merged_options, review_failed:<check>. Keys never
     change.
 
