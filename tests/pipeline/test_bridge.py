@@ -22,12 +22,12 @@ PARAMS = "models: {}\nitems: {datasets: {}}\nteaching: {}\nstatistics: {}\nllm: 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with one stage `work` that makes `data/work` of `scripts`."""
+    """A project with one stage `work` that makes `data/made` of `scripts`."""
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts" / "work.py").write_text("print()\n")
     (tmp_path / ".dvc").mkdir()
     (tmp_path / "params.yaml").write_text(PARAMS)
-    (tmp_path / "dvc.yaml").write_text("stages:\n  work: {cmd: x, deps: [scripts], outs: [data/work]}\n")
+    (tmp_path / "dvc.yaml").write_text("stages:\n  work: {cmd: x, deps: [scripts], outs: [data/made]}\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_STAGE", raising=False)
     return tmp_path
@@ -42,7 +42,7 @@ def member(root: Path) -> Iterator[Membership]:
         os.close(member.held)
 
 
-def make(root: Path, name: str = "data/work/one.json") -> None:
+def make(root: Path, name: str = "data/made/one.json") -> None:
     """What a job of the rule `work` leaves."""
     lineage = make_lineage(
         "work",
@@ -56,41 +56,41 @@ def make(root: Path, name: str = "data/work/one.json") -> None:
 
 
 def certify(root: Path) -> DvcProject:
-    """A `dvc.lock` and a cache that hold everything in data/work."""
+    """A `dvc.lock` and a cache that hold everything in data/made."""
     cache = root / ".dvc" / "cache" / "files" / "md5"
     entries = []
-    for path in files_under(root, ["data/work"]):
+    for path in files_under(root, ["data/made"]):
         md5 = file_md5(root / path)
         (cache / md5[:2]).mkdir(parents=True, exist_ok=True)
         (cache / md5[:2] / md5[2:]).write_bytes((root / path).read_bytes())
-        entries.append({"md5": md5, "relpath": Path(path).relative_to("data/work").as_posix()})
+        entries.append({"md5": md5, "relpath": Path(path).relative_to("data/made").as_posix()})
     (cache / "aa").mkdir(parents=True, exist_ok=True)
     (cache / "aa" / "bb.dir").write_text(json.dumps(entries))
-    (root / "dvc.lock").write_text("stages: {work: {outs: [{path: data/work, md5: aabb.dir}]}}\n")
+    (root / "dvc.lock").write_text("stages: {work: {outs: [{path: data/made, md5: aabb.dir}]}}\n")
     project = DvcProject(root)
     project.__dict__["_cache"] = cache
     return project
 
 
 def take(project: DvcProject, commands: dict[str, str] | None = None) -> Adoption:
-    return adopt(project, commands or {"work": COMMAND}, ["data/work"])
+    return adopt(project, commands or {"work": COMMAND}, ["data/made"])
 
 
-def record_of(root: Path, name: str = "data/work/one.json") -> Any:
+def record_of(root: Path, name: str = "data/made/one.json") -> Any:
     return Records(root / ".snakemake")._store._read_record(name)
 
 
 def test_a_certified_file_is_adopted_with_the_parameters_it_was_made_with(root: Path) -> None:
     make(root)
     found = take(certify(root))
-    assert found.adopted == ["data/work/one.json", "data/work/one.json.lineage.json"]
+    assert found.adopted == ["data/made/one.json", "data/made/one.json.lineage.json"]
     assert not found.refused
     assert not found.repaired
     record = record_of(root)
     assert record.rule == "work"
     assert record.params == [repr('{"n": 1}')]
     assert record.input == ["scripts/work.py"]
-    assert record.endtime == (root / "data/work/one.json").stat().st_mtime
+    assert record.endtime == (root / "data/made/one.json").stat().st_mtime
     assert not take(certify(root)).adopted
 
 
@@ -99,7 +99,7 @@ def test_a_file_that_dvc_does_not_know_is_made_anew(root: Path) -> None:
     make(root)
     found = take(project)
     assert set(found.refused.values()) == {"dvc.lock does not certify it"}
-    assert (root / "data/work/one.json").stat().st_mtime == 1
+    assert (root / "data/made/one.json").stat().st_mtime == 1
     assert record_of(root) is None
 
 
@@ -107,12 +107,12 @@ def test_a_changed_file_and_a_lost_one_come_back_from_the_cache(root: Path) -> N
     make(root)
     project = certify(root)
     take(project)
-    before = (root / "data/work/one.json").read_bytes()
-    (root / "data/work/one.json").write_text("{}")
-    (root / "data/work/one.json.lineage.json").unlink()
+    before = (root / "data/made/one.json").read_bytes()
+    (root / "data/made/one.json").write_text("{}")
+    (root / "data/made/one.json.lineage.json").unlink()
     found = take(certify_again(project))
-    assert sorted(found.repaired) == ["data/work/one.json", "data/work/one.json.lineage.json"]
-    assert (root / "data/work/one.json").read_bytes() == before
+    assert sorted(found.repaired) == ["data/made/one.json", "data/made/one.json.lineage.json"]
+    assert (root / "data/made/one.json").read_bytes() == before
     assert not found.refused
 
 
@@ -146,9 +146,9 @@ def test_a_certified_file_that_would_be_made_otherwise_now_is_refused(
 
 
 def test_a_file_without_a_lineage_is_refused(root: Path) -> None:
-    (root / "data/work").mkdir(parents=True)
-    (root / "data/work/own.json").write_text("{}")
-    assert take(certify(root)).refused == {"data/work/own.json": "it carries no lineage record"}
+    (root / "data/made").mkdir(parents=True)
+    (root / "data/made/own.json").write_text("{}")
+    assert take(certify(root)).refused == {"data/made/own.json": "it carries no lineage record"}
 
 
 def test_a_list_of_files_that_the_cache_lacks_certifies_nothing(root: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_source_edited_during_the_run_is_not_certified(root: Path, member: Mem
     take(certify(root))
     with (root / edited).open("a") as file:
         file.write("# edited\n")
-    (message,) = here.settle({"data/work/one.json"}, full=True)
+    (message,) = here.settle({"data/made/one.json"}, full=True)
     assert message.startswith("Not recorded in dvc.lock")
     assert "edited during the run" in message
     # The record holds the new text's checksum for a file that the old text has made.
@@ -211,19 +211,19 @@ def test_a_source_edited_during_the_run_is_not_certified(root: Path, member: Mem
 
 
 def test_a_missing_file_is_named_and_not_certified(root: Path, member: Membership) -> None:
-    (message,) = bridge(root, member).settle({"data/work/gone.json"}, full=True)
-    assert "snakemake --cores all -- data/work/gone.json" in message
+    (message,) = bridge(root, member).settle({"data/made/gone.json"}, full=True)
+    assert "snakemake --cores all -- data/made/gone.json" in message
 
 
 def test_a_file_that_nothing_asks_for_goes_only_if_the_cache_holds_it(root: Path, member: Membership) -> None:
     make(root)
     here = bridge(root, member)
     here.project.__dict__["_cache"] = certify(root)._cache
-    (root / "data/work/notes.txt").write_text("mine")
+    (root / "data/made/notes.txt").write_text("mine")
     (message,) = here.settle(set(), full=True)
-    assert "data/work/notes.txt" in message
+    assert "data/made/notes.txt" in message
     assert "one.json" not in message
-    assert [path.name for path in (root / "data/work").iterdir()] == ["notes.txt"]
+    assert [path.name for path in (root / "data/made").iterdir()] == ["notes.txt"]
 
 
 def test_two_processes_do_not_certify(root: Path, member: Membership) -> None:
@@ -241,7 +241,7 @@ def test_a_part_of_a_run_certifies_nothing(root: Path, member: Membership) -> No
 
 
 def test_what_was_refused_is_said_with_reasons_and_not_at_length() -> None:
-    refused = {f"data/work/{n}.json": "dvc.lock does not certify it" for n in range(9)}
+    refused = {f"data/made/{n}.json": "dvc.lock does not certify it" for n in range(9)}
     lines = describe(Adoption(refused=refused)).splitlines()
     assert lines[0] == "magister: put here by something else, will be made anew: 9 files"
     assert lines[-1].endswith("and 4 more")

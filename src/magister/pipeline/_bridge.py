@@ -47,7 +47,7 @@ class Bridge:
     _sources: dict[str, list[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.config = json.loads(json.dumps(self.config))
+        self.config = _plain(self.config)
         if self.project.exists:
             self._sources = self._stats([PARAMS, "dvc.yaml", *self.project.deps])
 
@@ -65,7 +65,7 @@ class Bridge:
             UserError: the configuration is another one, or nothing would be proved.
         """
         written = read_yaml(self.project.root / PARAMS)
-        if self.config != json.loads(json.dumps(written)):
+        if self.config != _plain(written):
             keys = sorted(_differences(self.config, written))
             raise UserError(
                 f"{PARAMS} and the configuration of this run differ in {', '.join(keys[:_NAMED])}: the results would "
@@ -159,7 +159,7 @@ class Bridge:
 
     def _as_written(self) -> bool:
         try:
-            return bool(self.config == json.loads(json.dumps(read_yaml(self.project.root / PARAMS))))
+            return bool(self.config == _plain(read_yaml(self.project.root / PARAMS)))
         except UserError:
             return False
 
@@ -202,41 +202,40 @@ class Bridge:
             _remove_empty(root / folder)
         return kept
 
-    def _unchanged(self, name: str, folders: list[str]) -> Path | None:
-        """None if the files are as they were when this was last recorded, else where to record it."""
-        mark = self.project.root / ".snakemake" / f"magister.{name}"
-        text = hashlib.sha256(json.dumps(self._stats(folders)).encode()).hexdigest()
-        if mark.is_file() and mark.read_text(encoding="utf-8") == text:
-            return None
-        return mark
+    def _record(self, name: str, folders: list[str], *command: str) -> str | None:
+        """Run a DVC command unless the files are as they were after it last ran.
 
-    def _note(self, mark: Path, folders: list[str]) -> None:
-        text = hashlib.sha256(json.dumps(self._stats(folders)).encode()).hexdigest()
-        mark.write_text(text, encoding="utf-8")
+        Returns:
+            What went wrong, if anything.
+        """
+        mark = self.project.root / ".snakemake" / f"magister.{name}"
+
+        def state() -> str:
+            return hashlib.sha256(json.dumps(self._stats(folders)).encode()).hexdigest()
+
+        if mark.is_file() and mark.read_text(encoding="utf-8") == state():
+            return None
+        done = run_dvc(self.project.root, *command)
+        if done.returncode:
+            return f"dvc {command[0]}: {done.stderr.strip()}"
+        mark.write_text(state(), encoding="utf-8")
+        return None
 
     def _record_store(self) -> str | None:
         """Track the answers of models on their own: no stage owns them, so none removes them."""
-        folders = [STORE, f"{STORE}.dvc"]
-        mark = self._unchanged("store", folders)
-        if mark is None or not (self.project.root / STORE).is_dir():
+        if not (self.project.root / STORE).is_dir():
             return None
-        done = run_dvc(self.project.root, "add", "--quiet", "--no-relink", STORE)
-        if done.returncode:
-            return f"dvc add {STORE}: {done.stderr.strip()}"
-        self._note(mark, folders)
-        return None
+        return self._record("store", [STORE, f"{STORE}.dvc"], "add", "--quiet", "--no-relink", STORE)
 
     def _certify(self) -> str | None:
         """Record the outputs of all stages in `dvc.lock`."""
         folders = [PARAMS, "dvc.yaml", "dvc.lock", *self.project.deps, *self.project.outs()]
-        mark = self._unchanged("certified", folders)
-        if mark is None:
-            return None
-        done = run_dvc(self.project.root, "commit", "--quiet", "--force", "--no-relink")
-        if done.returncode:
-            return f"dvc commit: {done.stderr.strip()}"
-        self._note(mark, folders)
-        return None
+        return self._record("certified", folders, "commit", "--quiet", "--force", "--no-relink")
+
+
+def _plain(value: Any) -> Any:
+    """A configuration as JSON has it, so that two of them compare by what they say."""
+    return json.loads(json.dumps(value))
 
 
 def _differences(one: Any, other: Any, place: str = "") -> set[str]:

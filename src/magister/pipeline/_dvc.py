@@ -13,8 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from magister.config.params import read_yaml
 from magister.errors import UserError
 
 
@@ -31,17 +30,9 @@ def run_dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        # A SafeLoader: it builds plain values only.
-        value = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"{path.name}: cannot be read: {error}") from None
+    """A file of DVC's; nothing where it is not there."""
+    value = read_yaml(path) if path.exists() else None
     return value if isinstance(value, dict) else {}
-
-
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
