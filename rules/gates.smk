@@ -40,36 +40,21 @@ rule validate_items:
         )
 
 
-def league_files(kind, names):
-    """Files of a kind, one for each model that the league gives the role."""
-
-    def files(wildcards):
-        folder = f"data/teaching/{wildcards.league}/{kind}"
-        return [f"{folder}/{name}.parquet" for name in names(league_of(wildcards))]
-
-    return files
-
-
 rule validate_teaching:
     input:
         code=code("gates.validate_teaching"),
         items_table="data/items/items.parquet",
         bands="data/items/bands.parquet",
-        blind_answers=league_files("blind_answers", lambda league: league.students),
-        zero_shot=league_files("zero_shot", lambda league: league.teachers),
+        blind_answers=blind_files,
+        zero_shot=zero_shot_files,
         guides_asked=all_rounds(
             lambda league, folder: [f"{folder}/guide/{name}.asked.parquet" for name in league.teachers]
         ),
-        guides=all_rounds(
-            lambda league, folder: [f"{folder}/guide/{name}.parquet" for name in league.teachers]
-            + ([f"{folder}/control_guides.parquet"] if fixed_arms(league) else [])
-        ),
+        guides=all_rounds(guide_files),
         revisions_asked=all_rounds(
             lambda league, folder: [f"{folder}/revise/{name}.asked.parquet" for name in league.students]
         ),
-        revisions=all_rounds(
-            lambda league, folder: [f"{folder}/revise/{name}.parquet" for name in league.students]
-        ),
+        revisions=all_rounds(revision_files),
         trajectories="data/teaching/{league}/trajectories.parquet",
         metrics="data/teaching/{league}/metrics.parquet",
     output:

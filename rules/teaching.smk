@@ -67,12 +67,27 @@ def earlier(kind, names):
     return files
 
 
-def round_guides(wildcards):
-    """What students are told in a round: the guides of all teachers and the control arms."""
-    league = league_of(wildcards)
-    folder = round_folder(wildcards.league, wildcards.round)
+def zero_shot_files(wildcards):
+    """Own answers of all teachers of the league."""
+    return [
+        f"data/teaching/{wildcards.league}/zero_shot/{name}.parquet" for name in league_of(wildcards).teachers
+    ]
+
+
+def guide_files(league, folder):
+    """Guides of all teachers and control arms in a round's folder."""
     files = [f"{folder}/guide/{name}.parquet" for name in league.teachers]
     return files + ([f"{folder}/control_guides.parquet"] if fixed_arms(league) else [])
+
+
+def revision_files(league, folder):
+    """Revisions of all students in a round's folder."""
+    return [f"{folder}/revise/{name}.parquet" for name in league.students]
+
+
+def round_guides(wildcards):
+    """What students are told in a round: the guides of all teachers and the control arms."""
+    return guide_files(league_of(wildcards), round_folder(wildcards.league, wildcards.round))
 
 
 def answers_before(wildcards):
@@ -332,13 +347,8 @@ rule teaching_trajectories:
         items_table="data/items/items.parquet",
         bands="data/items/bands.parquet",
         blind=blind_files,
-        guides=all_rounds(
-            lambda league, folder: [f"{folder}/guide/{name}.parquet" for name in league.teachers]
-            + ([f"{folder}/control_guides.parquet"] if fixed_arms(league) else [])
-        ),
-        revisions=all_rounds(
-            lambda league, folder: [f"{folder}/revise/{name}.parquet" for name in league.students]
-        ),
+        guides=all_rounds(guide_files),
+        revisions=all_rounds(revision_files),
     output:
         trajectories="data/teaching/{league}/trajectories.parquet",
     log:
@@ -362,10 +372,7 @@ rule teaching_metrics:
         items_table="data/items/items.parquet",
         bands="data/items/bands.parquet",
         trajectories="data/teaching/{league}/trajectories.parquet",
-        zero_shot=lambda wildcards: [
-            f"data/teaching/{wildcards.league}/zero_shot/{name}.parquet"
-            for name in league_of(wildcards).teachers
-        ],
+        zero_shot=zero_shot_files,
     output:
         metrics="data/teaching/{league}/metrics.parquet",
     log:

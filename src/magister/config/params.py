@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
 from magister.config.base import Name, Section
 from magister.config.items import Items
 from magister.config.models import ModelConfig
-from magister.config.teaching import Teaching
+from magister.config.teaching import Arm, Teaching
 from magister.errors import UserError
 
 
@@ -80,7 +80,7 @@ class Params(Section):
                     )
             for role in ("students", "teachers", "datasets", "arms"):
                 different(getattr(league, role), f"teaching.leagues.{name}.{role}")
-            for arm in ("sham", "oracle_tell", "wrong_oracle", "self_revise", "verdict_only"):
+            for arm in get_args(Arm):
                 if arm in league.teachers:
                     raise ValueError(
                         f"teaching.leagues.{name}.teachers: {arm!r} is the name of a control arm"

@@ -8,6 +8,9 @@ from pydantic import Field, model_validator
 
 from magister.config.base import AnswerAs, Name, Section
 
+Arm = Literal["sham", "oracle_tell", "wrong_oracle", "self_revise", "verdict_only"]
+"""Control arms."""
+
 
 class TeachingPrompts(Section):
     """Versions of the prompts of a league."""
@@ -40,7 +43,7 @@ class League(Section):
     blind: Literal["strict", "paper", "off"] = Field(
         "strict", description="What the teacher sees of the options."
     )
-    arms: list[Literal["sham", "oracle_tell", "wrong_oracle", "self_revise", "verdict_only"]] = Field(
+    arms: list[Arm] = Field(
         default_factory=list,
         description="Control arms, run beside the teachers: fixed guidance, or (`verdict_only`) each teacher's verdict "
         "without its guidance.",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,12 +113,33 @@ def unfit(lineage: Mapping[str, Any], commands: Mapping[str, str], hashes: _Hash
         return f"no rule {rule!r} makes it now"
     if not lineage.get("command") or not commands[rule].endswith(f"--command {lineage['command']}"):
         return f"the command of the rule {rule} has changed"
-    for kind in ("code", "inputs"):
-        for name, md5 in lineage.get(kind, {}).items():
-            found = hashes.md5(name)
-            if found != md5:
-                return f"{name} is {'missing' if found is None else 'another one now'}"
+    return _changed(lineage, "code", hashes) or _changed(lineage, "inputs", hashes)
+
+
+def _changed(lineage: Mapping[str, Any], kind: str, hashes: _Hashes) -> str | None:
+    """The first of the code or the inputs that is not what it was, as a message."""
+    for name, md5 in lineage.get(kind, {}).items():
+        found = hashes.md5(name)
+        if found != md5:
+            return f"{name} is {'missing' if found is None else 'another one now'}"
     return None
+
+
+def distrust(project: DvcProject, paths: Iterable[str]) -> None:
+    """Forget the records of files whose code was edited while it ran: Snakemake has hashed the new text.
+
+    Args:
+        project: the project.
+        paths: outputs of the run.
+    """
+    records, hashes = Records(project.root / ".snakemake"), _Hashes(project.root)
+    for path in sorted(paths):
+        try:
+            lineage = read_lineage(project.root / path)
+        except UserError:
+            continue
+        if _changed(lineage, "code", hashes) is not None:
+            records.forget(path)
 
 
 def _record(lineage: Mapping[str, Any], command: str, ended: float, hashes: _Hashes) -> MetadataRecord:

@@ -16,7 +16,7 @@ from typing import Any
 
 from magister.config.params import read_yaml
 from magister.errors import UserError
-from magister.pipeline._adopt import Adoption, Records, adopt
+from magister.pipeline._adopt import Adoption, Records, adopt, distrust
 from magister.pipeline._dvc import DvcProject, files_under, in_stage, is_remnant, run_dvc
 from magister.pipeline._folder import Membership
 from magister.provenance import file_md5
@@ -131,7 +131,7 @@ class Bridge:
                 "Not recorded in dvc.lock: another Snakemake process works in this folder. Run again later."
             ]
         if self._stats([PARAMS, "dvc.yaml", *project.deps]) != self._sources or not self._as_written():
-            self._distrust(asked)
+            distrust(project, asked)
             return [
                 "Not recorded in dvc.lock: a source file or params.yaml was edited during the run. Run again."
             ]
@@ -162,24 +162,6 @@ class Bridge:
             return bool(self.config == _plain(read_yaml(self.project.root / PARAMS)))
         except UserError:
             return False
-
-    def _distrust(self, asked: set[str]) -> None:
-        """Forget the records of files whose code was edited while it ran: Snakemake has hashed the new text."""
-        from magister.provenance import read_lineage
-
-        records, now = Records(self.project.root / ".snakemake"), {}
-        for path in sorted(asked):
-            try:
-                code = read_lineage(self.project.root / path).get("code", {})
-            except UserError:
-                continue
-            for name, md5 in code.items():
-                source = self.project.root / name
-                if name not in now:
-                    now[name] = file_md5(source) if source.is_file() else None
-                if now[name] != md5:
-                    records.forget(path)
-                    break
 
     def _prune(self, asked: set[str], folders: list[str]) -> list[str]:
         """Remove what nothing asks for and DVC's cache holds.
