@@ -188,6 +188,116 @@ METRICS_TABLE = Contract(
     | {"n_clusters": (0, 1e9), "n_cells": (0, 1e9), "n_dropped": (0, 1e9)}
     | {f"n_{status}": (0, 1e9) for status in STATUSES},
 )
+_SETTINGS = {"policy": _s, "resamples": _i, "seed": _i, "level": _f}
+_COUNTS: dict[str, tuple[float, float]] = dict.fromkeys(
+    ("n_items", "n_students", "n_clusters", "n_cells", "n_dropped"), (0, 1e9)
+)
+_CHANCES = {"level": (0.0, 1.0), "resamples": (0, 1e9)}
+# Teachers of a league against one another, a row per metric and teacher: intervals for these students
+# (`ci_*`) and for students like these (`random_ci_*`), rank with its interval, how often first, and the letters
+# of the groups that Holm-corrected tests do not tell apart.
+STANDINGS = Contract(
+    "standings",
+    _schema(
+        {"league": _s, "metric": _s, "teacher": _s, "round": _i, "status": _s, "reason": _s}
+        | {"random_status": _s, "random_reason": _s, "rank_status": _s, "rank_reason": _s, "group": _s}
+        | dict.fromkeys(_COUNTS, _i)
+        | _SETTINGS,
+        dict.fromkeys(("value", "ci_low", "ci_high", "se"), _f)
+        | dict.fromkeys(("random_ci_low", "random_ci_high", "random_se"), _f)
+        | dict.fromkeys(("rank", "rank_low", "rank_high"), _i)
+        | {"p_first": _f},
+    ),
+    key=("league", "metric", "teacher"),
+    allowed={
+        "metric": METRICS,
+        "policy": POLICIES,
+        "status": METRIC_STATUSES,
+        "random_status": METRIC_STATUSES,
+    },
+    ranges={"round": (0, 6), "rank": (1, 1e6), "rank_low": (1, 1e6), "rank_high": (1, 1e6), "p_first": (0, 1)}
+    | _COUNTS
+    | _CHANCES,
+)
+# All pairs of teachers of a league: first - second on the same resamples, p by sign flips of clusters, Holm's
+# p over the pairs of a league and metric.
+COMPARISONS = Contract(
+    "comparisons",
+    _schema(
+        {"league": _s, "metric": _s, "first": _s, "second": _s, "round": _i, "status": _s, "reason": _s}
+        | {"random_status": _s, "random_reason": _s, "n_clusters": _i, "n_differ": _i, "exact": _b}
+        | _SETTINGS,
+        dict.fromkeys(("difference", "ci_low", "ci_high", "se"), _f)
+        | dict.fromkeys(("random_ci_low", "random_ci_high", "random_se", "p", "p_holm"), _f),
+    ),
+    key=("league", "metric", "first", "second"),
+    allowed={
+        "metric": METRICS,
+        "policy": POLICIES,
+        "status": METRIC_STATUSES,
+        "random_status": METRIC_STATUSES,
+    },
+    ranges={"round": (0, 6), "p": (0, 1), "p_holm": (0, 1), "n_clusters": (0, 1e9), "n_differ": (0, 1e9)}
+    | _CHANCES,
+    may_be_empty=True,
+)
+COMPUTED_ABLATIONS = ("full", "leave_one_student", "leave_one_dataset", "cumulative", "rounds")
+"""Ablations that read the league's own trajectories; `full` is the league itself."""
+ASKED_ABLATIONS = ("more_rounds", "answer_revelation", "prompts", "option_order", "item_variants")
+"""Ablations that ask the models again."""
+# A teacher under one setting of an ablation, and its paired difference from the whole league (setting - whole).
+ABLATIONS = Contract(
+    "ablations",
+    _schema(
+        {"league": _s, "ablation": _s, "setting": _s, "teacher": _s, "metric": _s, "round": _i}
+        | {"status": _s, "reason": _s, "difference_status": _s, "difference_reason": _s}
+        | dict.fromkeys(_COUNTS, _i)
+        | _SETTINGS,
+        dict.fromkeys(("value", "ci_low", "ci_high", "se", "whole", "difference"), _f)
+        | dict.fromkeys(("difference_ci_low", "difference_ci_high", "p", "p_holm"), _f)
+        | {"rank": _i},
+    ),
+    key=("league", "ablation", "setting", "teacher", "metric"),
+    allowed={"ablation": (*COMPUTED_ABLATIONS, *ASKED_ABLATIONS), "metric": METRICS, "policy": POLICIES}
+    | {"status": METRIC_STATUSES, "difference_status": METRIC_STATUSES},
+    ranges={"round": (0, 6), "rank": (1, 1e6), "p": (0, 1), "p_holm": (0, 1)} | _COUNTS | _CHANCES,
+)
+# How far a setting of an ablation orders the teachers as the whole league does.
+ABLATION_AGREEMENT = Contract(
+    "ablation_agreement",
+    _schema(
+        {"league": _s, "ablation": _s, "setting": _s, "metric": _s, "status": _s, "reason": _s}
+        | {"n_teachers": _i, "n_pairs": _i, "n_swapped": _i}
+        | _SETTINGS,
+        {f"{name}{part}": _f for name in ("spearman", "kendall") for part in ("", "_ci_low", "_ci_high")}
+        | {"largest_change": _f},
+    ),
+    key=("league", "ablation", "setting", "metric"),
+    allowed={"ablation": (*COMPUTED_ABLATIONS, *ASKED_ABLATIONS), "metric": METRICS, "policy": POLICIES}
+    | {"status": METRIC_STATUSES},
+    ranges={"spearman": (-1, 1), "kendall": (-1, 1), "n_teachers": (0, 1e6), "n_swapped": (0, 1e9)}
+    | _CHANCES,
+)
+# A teacher that knows items by heart loses AA when they are asked in another form, and CA less: the changes of
+# both from the whole league to the setting, and their paired difference (aa_change - ca_change).
+CONTAMINATION = Contract(
+    "contamination",
+    _schema(
+        {"league": _s, "ablation": _s, "setting": _s, "teacher": _s, "status": _s, "reason": _s}
+        | {"n_items": _i, "n_clusters": _i}
+        | _SETTINGS,
+        {
+            f"{name}{part}": _f
+            for name in ("aa_change", "ca_change", "gap")
+            for part in ("", "_ci_low", "_ci_high")
+        }
+        | {"p": _f, "p_holm": _f},
+    ),
+    key=("league", "ablation", "setting", "teacher"),
+    allowed={"ablation": ("option_order", "item_variants"), "policy": POLICIES, "status": METRIC_STATUSES},
+    ranges={"p": (0, 1), "p_holm": (0, 1), "n_items": (0, 1e9), "n_clusters": (0, 1e9)} | _CHANCES,
+    may_be_empty=True,
+)
 BOARD_COUNTS = (
     "n_items",
     "n_students",
