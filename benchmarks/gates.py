@@ -19,6 +19,7 @@ from magister.contracts.gate import run_gate
 from magister.contracts.schemas import ANSWERS, ASKED, BANDS, GUIDES, ITEMS, REVISIONS, TRAJECTORIES, Contract
 from magister.contracts.teaching_suite import LeaguePlan, LeagueTables, ReadingRules, teaching_suite
 from magister.teaching.metrics import teaching_metrics
+from magister.teaching.standings import standings
 from magister.teaching.trajectories import teaching_trajectories, zero_shot_table
 
 Codes = NDArray[np.int64]
@@ -92,6 +93,8 @@ def league(plan: LeaguePlan, n_items: int, rng: np.random.Generator) -> LeagueTa
         ),
         trajectories=filled(TRAJECTORIES, 0),
         metrics=pa.table({}),
+        standings=pa.table({}),
+        comparisons=pa.table({}),
     )  # fmt: skip
 
 
@@ -111,7 +114,9 @@ def main() -> None:
     ).sort_by([(name, "ascending") for name in TRAJECTORIES.key])
     own = zero_shot_table("large", made.items, made.bands, made.zero_shot)
     metrics = teaching_metrics(trajectories, own, policy="wrong", resamples=100, level=0.95, seed=0)
-    tables = LeagueTables(**(vars(made) | {"trajectories": trajectories, "metrics": metrics}))
+    ranked, compared = standings(trajectories, own, policy="wrong", resamples=100, level=0.95, seed=0)
+    found = {"trajectories": trajectories, "metrics": metrics, "standings": ranked, "comparisons": compared}
+    tables = LeagueTables(**(vars(made) | found))
     rules = ReadingRules([rule.id for rule in CHOICE_RULES], (), [rule.id for rule in VERDICT_RULES])
     begin = time.perf_counter()
     suite = teaching_suite(tables, plan, rules)

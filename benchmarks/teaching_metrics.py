@@ -60,6 +60,7 @@ def simulate(teachers: int, students: int, items: int, rounds: int, seed: int) -
         "guide_status": text(np.zeros(u.size), ["ok"]),
         "leak": blank,
         "band": pa.array((n % 5 + 1).astype(np.int32)),
+        **dict.fromkeys(("needs_options", "options_in_question", "multi"), pa.nulls(n.size, pa.bool_())),
         "answer": blank,
         "correct": correct,
         "request_id": blank,

@@ -6,6 +6,7 @@ rule teaching_board:
         code=code("boards.teaching_board"),
         gates=expand("data/teaching/{league}/gate.json", league=LEAGUES),
         metrics=expand("data/teaching/{league}/metrics.parquet", league=LEAGUES),
+        standings=expand("data/teaching/{league}/standings.parquet", league=LEAGUES),
     output:
         parquet="results/teaching.parquet",
         csv="results/teaching.csv",
@@ -27,7 +28,7 @@ rule teaching_board:
     shell:
         step(
             "boards.teaching_board",
-            ["gates", "metrics"],
+            ["gates", "metrics", "standings"],
             ["parquet", "csv", "md", "numbers", "ca", "rounds"],
         )
 

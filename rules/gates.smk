@@ -57,6 +57,8 @@ rule validate_teaching:
         revisions=all_rounds(revision_files),
         trajectories="data/teaching/{league}/trajectories.parquet",
         metrics="data/teaching/{league}/metrics.parquet",
+        standings="data/teaching/{league}/standings.parquet",
+        comparisons="data/teaching/{league}/comparisons.parquet",
     output:
         gate="data/teaching/{league}/gate.json",
         lineage="data/teaching/{league}/gate.json.lineage.json",
@@ -81,6 +83,7 @@ rule validate_teaching:
             [
                 *["items_table", "bands", "blind_answers", "zero_shot", "guides_asked", "guides"],
                 *["revisions_asked", "revisions", "trajectories", "metrics"],
+                *["standings", "comparisons"],
             ],
             ["gate", "page"],
             ["league"],
@@ -92,6 +95,7 @@ rule validate_boards:
         code=code("gates.validate_boards"),
         board="results/teaching.parquet",
         metrics=expand("data/teaching/{league}/metrics.parquet", league=LEAGUES),
+        standings=expand("data/teaching/{league}/standings.parquet", league=LEAGUES),
     output:
         gate="results/gate.json",
         lineage="results/gate.json.lineage.json",
@@ -109,4 +113,4 @@ rule validate_boards:
     message:
         "Gate: boards"
     shell:
-        step("gates.validate_boards", ["board", "metrics"], ["gate", "page"])
+        step("gates.validate_boards", ["board", "metrics", "standings"], ["gate", "page"])

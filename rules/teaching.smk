@@ -46,6 +46,14 @@ def revise_section(wildcards):
     )
 
 
+def statistics_section(wildcards):
+    return section(
+        datasets=league_of(wildcards).datasets,
+        policy=PARAMS.teaching.policy,
+        statistics=FULL["statistics"],
+    )
+
+
 def blind_files(wildcards):
     """Blind answers of all students of the league."""
     return [
@@ -378,11 +386,7 @@ rule teaching_metrics:
     log:
         "logs/teaching_metrics/{league}.log",
     params:
-        section=lambda wildcards: section(
-            datasets=league_of(wildcards).datasets,
-            policy=PARAMS.teaching.policy,
-            statistics=FULL["statistics"],
-        ),
+        section=statistics_section,
     message:
         "Rating the teachers of the league {wildcards.league}"
     shell:
@@ -390,6 +394,31 @@ rule teaching_metrics:
             "teaching.teaching_metrics",
             ["items_table", "bands", "trajectories", "zero_shot"],
             ["metrics"],
+            ["league"],
+        )
+
+
+rule teaching_standings:
+    input:
+        code=code("teaching.teaching_standings"),
+        items_table="data/items/items.parquet",
+        bands="data/items/bands.parquet",
+        trajectories="data/teaching/{league}/trajectories.parquet",
+        zero_shot=zero_shot_files,
+    output:
+        standings="data/teaching/{league}/standings.parquet",
+        comparisons="data/teaching/{league}/comparisons.parquet",
+    log:
+        "logs/teaching_standings/{league}.log",
+    params:
+        section=statistics_section,
+    message:
+        "Comparing the teachers of the league {wildcards.league}"
+    shell:
+        step(
+            "teaching.teaching_standings",
+            ["items_table", "bands", "trajectories", "zero_shot"],
+            ["standings", "comparisons"],
             ["league"],
         )
 

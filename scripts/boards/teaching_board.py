@@ -15,7 +15,7 @@ def csv(table: pa.Table) -> str:
 def run(step: Step) -> None:
     """Write the board as parquet, csv and Markdown, its numbers as JSON, and the data of two charts."""
     metrics = step.table("metrics")
-    board = teaching_board(metrics)
+    board = teaching_board(metrics, step.table("standings"))
     step.write("parquet", board, "teaching_board")
     step.write_text("csv", csv(board))
     step.write_text("md", render_markdown(board))

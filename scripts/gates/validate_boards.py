@@ -14,7 +14,12 @@ def run(step: Step) -> None:
         for name, league in step.params["leagues"].items()
         for arm, teacher in exchanges(league["teachers"], league["arms"])
     ]
-    conclude(step, run_gate("boards", *boards_suite(step.table("board"), step.table("metrics"), rows)))
+    conclude(
+        step,
+        run_gate(
+            "boards", *boards_suite(step.table("board"), step.table("metrics"), step.table("standings"), rows)
+        ),
+    )
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ def run(step: Step) -> None:
         revisions=step.table("revisions"),
         trajectories=step.table("trajectories"),
         metrics=step.table("metrics"),
+        standings=step.table("standings"),
+        comparisons=step.table("comparisons"),
     )
     rules = ReadingRules(
         choice=[rule.id for rule in CHOICE_RULES], verdict=[rule.id for rule in VERDICT_RULES]

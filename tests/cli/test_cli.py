@@ -51,6 +51,8 @@ def board(path: Path = Path("results/teaching.parquet"), **changes: Any) -> Path
             row[field.name] = {"arm": "taught", "policy": "wrong"}.get(field.name, "ok")
         elif pa.types.is_boolean(field.type):
             row[field.name] = False
+        elif pa.types.is_list(field.type):
+            row[field.name] = None
         else:
             row[field.name] = 0.95 if field.name == "level" else 1
     row |= {"league": "main", "teacher": "tea"} | changes

@@ -305,7 +305,58 @@ LEAGUE_BREAKS: dict[str, dict[str, Break]] = {
     },
 }
 
-_MEASURED = frozenset(f"{name}_as_measured" for name in ("settings", "counts", "ca", "aa", "ja", "ga", "ra"))
+
+def is_ranked(row: Row) -> bool:
+    return row["metric"] == "CA" and row["rank"] is not None
+
+
+LEAGUE_BREAKS |= {
+    "standings": {
+        "teacher_in_league": Break({"teacher": "eve"}, also=frozenset({"as_measured"})),
+        "as_measured": Break(lambda row: {"n_items": row["n_items"] + 1}),
+        "rank_by_value": Break(lambda row: {"rank": row["rank"] + 5}, is_ranked),
+        "rank_interval_where_ok": Break({"rank_low": None}, lambda row: row["rank_status"] == "ok"),
+        "random_interval_where_ok": Break(
+            {"random_status": "no_interval", "random_reason": ""}, lambda row: row["random_status"] == "ok"
+        ),
+        "group_where_ranked": Break({"group": ""}, is_ranked),
+    },
+    "comparisons": {
+        "pair_in_league": Break(
+            lambda row: {"second": row["first"], "first": row["second"]},
+            also=frozenset({"difference_of_values"}),
+        ),
+        "difference_of_values": Break(
+            lambda row: {"difference": row["difference"] + 0.25}, lambda row: row["difference"] is not None
+        ),
+        "p_adjusted_by_holm": Break(
+            lambda row: {"p_holm": 0.5 * row["p_holm"] + 0.4},
+            lambda row: row["p_holm"] is not None and row["p_holm"] != 0.8,
+            also=frozenset({"letters_by_p"}),
+        ),
+        "letters_by_p": Break(
+            lambda row: {"p_holm": 0.0 if row["p_holm"] > 0.05 else 1.0},
+            lambda row: row["p_holm"] is not None,
+            also=frozenset({"p_adjusted_by_holm"}),
+        ),
+        "interval_where_ok": Break(
+            {"status": "ok", "reason": "", "ci_low": None, "ci_high": None}, lambda row: row["metric"] == "CA"
+        ),
+        "random_interval_where_ok": Break(
+            {
+                "random_status": "no_interval",
+                "random_reason": "",
+                "random_ci_low": None,
+                "random_ci_high": None,
+            }
+        ),
+    },
+}
+
+_MEASURED = frozenset(
+    f"{name}_as_measured"
+    for name in ("settings", "counts", "ca", "aa", "ja", "ga", "ra", "net_ca", "headroom", "ca_masked")
+)
 
 
 def _shifted(column: str, also: frozenset[str] = frozenset()) -> Break:
@@ -314,7 +365,7 @@ def _shifted(column: str, also: frozenset[str] = frozenset()) -> Break:
 
 BOARD_BREAKS: dict[str, dict[str, Break]] = {
     "teaching_board": {
-        "row_in_leagues": Break({"teacher": "eve"}, also=_MEASURED),
+        "row_in_leagues": Break({"teacher": "eve"}, also=_MEASURED | {"standing_as_compared"}),
         "rounds_of_league": Break({"rounds": 1}),
         "settings_as_measured": Break({"seed": 99}),
         "counts_as_measured": Break(lambda row: {"n_ok": row["n_ok"] + 1}),
@@ -325,5 +376,10 @@ BOARD_BREAKS: dict[str, dict[str, Break]] = {
         "ja_as_measured": Break({"ja_reason": "we know better"}, is_taught),
         "ga_as_measured": _shifted("ga"),
         "ra_as_measured": Break({"ra_reason": "we know better"}),
+        "net_ca_as_measured": _shifted("net_ca"),
+        "headroom_as_measured": Break({"headroom": 0.5}),
+        "ca_masked_as_measured": Break({"ca_masked_reason": "we know better"}),
+        "standing_as_compared": Break({"group": "zz"}),
+        "unresponsive_as_measured": Break({"unresponsive": ["ann"]}),
     }
 }  # fmt: skip

@@ -27,8 +27,10 @@ from magister.contracts.schemas import (
 from magister.contracts.teaching_suite import LeaguePlan, LeagueTables, ReadingRules, teaching_suite
 from magister.items import MAX_CHARS, key_balance
 from magister.items._text import fold_option
+from magister.teaching._cube import FLAGS
 from magister.teaching.board import teaching_board
 from magister.teaching.metrics import teaching_metrics
+from magister.teaching.standings import standings
 
 Rows = list[dict[str, Any]]
 READING = ReadingRules(*([rule.id for rule in rules] for rules in (CHOICE_RULES, VALUE_RULES, VERDICT_RULES)))
@@ -152,6 +154,7 @@ def trajectory_rows() -> Rows:
                             "league": PLAN.league, "arm": arm, "teacher": teacher, "student": student,
                             "item_id": item["item_id"], "round": t, "dataset": item["dataset"],
                             "domain": item["domain"], "cluster_id": item["cluster_id"], "n_options": 4, "band": 3,
+                            **{name: item[name] for name in FLAGS},
                             "status": "ok", "answer": item["key"] if right else wrong_key(item), "correct": right,
                             "request_id": None if mute else f"{student}-{n}-{t}" + (f"{arm}-{teacher}" if t else ""),
                             "verdict": ("correct" if n % 2 else "wrong") if guided and not mute else "none",
@@ -230,7 +233,7 @@ def zero_shot_rows() -> Rows:
 
 def zero_shot() -> pa.Table:
     """Own answers of both teachers: every other one is right."""
-    facts = ("league", "item_id", "dataset", "domain", "cluster_id", "band", "n_options")
+    facts = ("league", "item_id", "dataset", "domain", "cluster_id", "band", "n_options", *FLAGS)
     first = [
         row
         for row in trajectory_rows()
@@ -248,6 +251,7 @@ def teaching_tables() -> dict[str, pa.Table]:
     """All tables of a league, and the metrics that follow from its trajectories."""
     trajectories = table(TRAJECTORIES, trajectory_rows())
     metrics = teaching_metrics(trajectories, zero_shot(), policy="wrong", resamples=100, level=0.95, seed=0)
+    ranked, compared = standings(trajectories, zero_shot(), policy="wrong", resamples=100, level=0.95, seed=0)
     bands = [row for row in item_tables()["bands"].to_pylist() if row["item_id"].startswith("sums")]
     return {
         "items": table(ITEMS, item_rows()),
@@ -255,13 +259,16 @@ def teaching_tables() -> dict[str, pa.Table]:
         **league_tables(),
         "trajectories": trajectories,
         "metrics": metrics,
+        "standings": ranked,
+        "comparisons": compared,
     }
 
 
 def board_tables() -> dict[str, pa.Table]:
     """The metrics and the board that is read from them."""
-    metrics = teaching_tables()["metrics"]
-    return {"board": teaching_board(metrics), "metrics": metrics}
+    made = teaching_tables()
+    metrics, ranked = made["metrics"], made["standings"]
+    return {"board": teaching_board(metrics, ranked), "metrics": metrics, "standings": ranked}
 
 
 def items_expected(tables: dict[str, pa.Table], plan: ItemsPlan = ITEMS_PLAN) -> Suite:
@@ -277,7 +284,7 @@ def teaching_expected(tables: dict[str, pa.Table], plan: LeaguePlan = PLAN) -> S
 def boards_expected(tables: dict[str, pa.Table], plan: LeaguePlan = PLAN) -> Suite:
     """The suite of the boards."""
     rows = [BoardRow(plan.league, arm, teacher, plan.rounds) for arm, teacher in plan.exchanges]
-    return boards_suite(tables["board"], tables["metrics"], rows)
+    return boards_suite(tables["board"], tables["metrics"], tables["standings"], rows)
 
 
 def items_gate(tables: dict[str, pa.Table], plan: ItemsPlan = ITEMS_PLAN) -> dict[str, Any]:

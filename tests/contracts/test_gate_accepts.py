@@ -35,6 +35,7 @@ from magister.teaching.board import teaching_board
 from magister.teaching.guides import control_guides, guide_requests, histories, parse_guides
 from magister.teaching.metrics import teaching_metrics
 from magister.teaching.revisions import parse_revisions, previous_answers, revise_requests
+from magister.teaching.standings import standings
 from magister.teaching.trajectories import teaching_trajectories, zero_shot_table
 
 PROMPTS = Path(__file__).resolve().parents[2] / "prompts"
@@ -197,6 +198,14 @@ def test_leagues_and_boards_keep_every_promise(blindness: Any, drawn: list[Drawn
         level=0.9,
         seed=0,
     )
+    ranked, compared = standings(
+        trajectories,
+        zero_shot_table("main", items, bands, zero_shot),
+        policy="wrong",
+        resamples=20,
+        level=0.9,
+        seed=0,
+    )
     tables = LeagueTables(
         items=items,
         bands=bands,
@@ -208,8 +217,10 @@ def test_leagues_and_boards_keep_every_promise(blindness: Any, drawn: list[Drawn
         revisions=revisions,
         trajectories=trajectories,
         metrics=made("metrics", metrics),
+        standings=made("standings", ranked),
+        comparisons=made("comparisons", compared),
     )
     assert broken(teaching_suite(tables, plan, READING)) == {}
-    board = made("teaching_board", teaching_board(metrics))
+    board = made("teaching_board", teaching_board(metrics, ranked))
     rows = [BoardRow("main", arm, teacher, plan.rounds) for arm, teacher in plan.exchanges]
-    assert broken(boards_suite(board, metrics, rows)) == {}
+    assert broken(boards_suite(board, metrics, ranked, rows)) == {}

@@ -25,6 +25,7 @@ from gate_tables import (
 from magister.contracts.gate import RowCheck, describe_failures, run_gate
 from magister.contracts.schemas import TRAJECTORIES
 from magister.teaching.metrics import teaching_metrics
+from magister.teaching.standings import standings
 
 Rows = list[dict[str, Any]]
 Where = dict[str, Any]
@@ -57,6 +58,7 @@ TOLD_TWICE = {
     "trajectories:replies_as_given",
     "trajectories:guides_as_given",
     "metrics:statuses_counted",
+    "standings:as_measured",
 }
 
 
@@ -80,8 +82,8 @@ def test_good_tables_pass() -> None:
     report = teaching_gate(TABLES)
     assert failures(report) == []
     assert {entry["table"] for entry in report["expectations"]} == {
-        "blind_answers", "cells", "guides", "guides_asked", "headline", "items", "metrics", "revisions",
-        "revisions_asked", "trajectories", "zero_shot",
+        "blind_answers", "cells", "comparisons", "guides", "guides_asked", "headline", "items", "metrics",
+        "revisions", "revisions_asked", "standings", "trajectories", "zero_shot",
     }  # fmt: skip
 
 
@@ -283,10 +285,10 @@ def test_a_headline_that_is_missing_is_named(gone: Where) -> None:
     assert entry["first_failed_keys"] == [key]
 
 
-def test_without_zero_shot_answers_nothing_but_these_is_missed() -> None:
+def test_without_zero_shot_answers_nothing_but_these_and_their_standing_is_missed() -> None:
     metrics = teaching_metrics(TABLES["trajectories"], None, policy="drop", resamples=100, level=0.9, seed=1)
     report = teaching_gate(TABLES | {"metrics": metrics, "zero_shot": TABLES["zero_shot"].slice(0, 0)})
-    assert {name.split(":")[0] for name in failed_names(report)} == {"zero_shot"}
+    assert {name.split(":")[0] for name in failed_names(report)} == {"zero_shot", "standings"}
 
 
 @pytest.mark.parametrize("policy", ["wrong", "drop"])
@@ -308,8 +310,11 @@ def test_metrics_of_ragged_leagues_pass(policy: Any) -> None:
             change = change | {"verdict": "none"}
         row.update(change)
     trajectories = pa.Table.from_pylist(rows, schema=TRAJECTORIES.schema)
-    metrics = teaching_metrics(trajectories, zero_shot(), policy=policy, resamples=200, level=0.6, seed=2)
-    report = teaching_gate(TABLES | {"trajectories": trajectories, "metrics": metrics})
+    choices: dict[str, Any] = {"policy": policy, "resamples": 200, "level": 0.6, "seed": 2}
+    metrics = teaching_metrics(trajectories, zero_shot(), **choices)
+    ranked, compared = standings(trajectories, zero_shot(), **choices)
+    found = {"trajectories": trajectories, "metrics": metrics, "standings": ranked, "comparisons": compared}
+    report = teaching_gate(TABLES | found)
     assert failed_names(report) == {"trajectories:replies_as_given", "trajectories:guides_as_given"}
 
 

@@ -12,7 +12,9 @@ from magister.stats import (
     bootstrap_weights,
     cluster_mean,
     crossed_sample,
+    expanded_intervals,
     expanded_level,
+    percentile_intervals,
     pigeonhole_replicates,
     student_mean,
     student_ratio,
@@ -251,6 +253,33 @@ def test_pigeonhole_replicates_vary_with_students_and_items() -> None:
     students = found.student_variance.item() * (s - 1) / s
     rest = found.cell_variance.item() * (c - 1) / c * (s - 1) / s
     assert both.var() == pytest.approx(items + students + rest, rel=0.08)
+
+
+def test_expanded_intervals_are_percentiles_at_the_expanded_level_of_the_clusters_read() -> None:
+    weights = bootstrap_weights(["a"] * 30 + ["b"] * 30, resamples=4000, seed=2)
+    scores = np.random.default_rng(1).random(60)
+    read = np.arange(12)
+    totals = weights.totals(np.stack([scores[:12], np.ones(12)], axis=1), read)
+    replicates = (totals[:, 0] / totals[:, 1])[:, None]
+    value = [scores[:12].mean()]
+    found = expanded_intervals(value, replicates, weights, clusters=read)[0]
+    same = percentile_intervals(
+        value, replicates, expanded_level(bootstrap_weights(["a"] * 12, resamples=1, seed=1))
+    )[0]
+    assert (found.ci_low, found.ci_high) == (same.ci_low, same.ci_high)
+    narrower = expanded_intervals(value, replicates, weights)[0]
+    assert found.ci_low < narrower.ci_low < narrower.ci_high < found.ci_high
+
+
+def test_students_t_stands_in_where_the_tails_hold_no_resample() -> None:
+    weights = bootstrap_weights(["a"] * 3, resamples=500, seed=2)
+    scores = np.array([0.1, 0.4, 0.9])
+    replicates = weights.totals(scores[:, None]) / 3
+    found = expanded_intervals([scores.mean()], replicates, weights)[0]
+    half = scipy_stats.t.ppf(0.975, 2) * np.sqrt(3 / 2) * replicates.std(ddof=1)
+    assert found.ci_high == pytest.approx(scores.mean() + half)
+    assert "Student's t" in found.reason
+    assert expanded_intervals([0.5], np.full((500, 1), 0.5), weights)[0].status == "all_equal"
 
 
 def test_the_expanded_level_holds_the_t_interval_of_few_clusters() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from magister.config.models import ModelConfig
@@ -15,6 +16,11 @@ from magister.llm import Request, Response, Speaker, fingerprint
 from magister.prompts import Prompt, load_prompt
 
 PROMPTS = Path(__file__).resolve().parents[2] / "prompts"
+
+
+def shuffled(rows: pa.Table, seed: int) -> pa.Table:
+    """The same rows in another order."""
+    return rows.take(np.random.default_rng(seed).permutation(rows.num_rows))
 
 
 def prompt(task: str) -> Prompt:

@@ -7,8 +7,12 @@ import pyarrow as pa
 import pytest
 from test_metrics import cell, measure, table, zero_shot
 
+from magister.contracts.schemas import STANDINGS
 from magister.errors import UserError
 from magister.teaching.board import BOARD_SCHEMA, render_markdown, render_text, teaching_board
+from magister.teaching.standings import standings
+
+NO_STANDINGS = STANDINGS.schema.empty_table()
 
 
 def league(**marks: tuple[str, ...]) -> pa.Table:
@@ -27,11 +31,11 @@ TABLE = league(good=GOOD, also=GOOD, flat=FLAT, sham=FLAT, wrong_oracle=("10",) 
 
 
 def rows_of(metrics: pa.Table) -> dict[str, dict[str, Any]]:
-    return {row["teacher"]: row for row in teaching_board(metrics).to_pylist()}
+    return {row["teacher"]: row for row in teaching_board(metrics, NO_STANDINGS).to_pylist()}
 
 
 def test_equal_scores_share_a_rank_and_control_arms_have_none() -> None:
-    board = teaching_board(measure(TABLE))
+    board = teaching_board(measure(TABLE), NO_STANDINGS)
     assert board.schema.equals(BOARD_SCHEMA)
     listed = [(row["arm"], row["teacher"], row["rank"]) for row in board.to_pylist()]
     assert listed == [
@@ -48,7 +52,7 @@ def test_equal_scores_share_a_rank_and_control_arms_have_none() -> None:
 def test_order_of_the_metrics_rows_does_not_matter() -> None:
     metrics = measure(TABLE)
     mixed = metrics.take(np.random.default_rng(1).permutation(metrics.num_rows))
-    assert teaching_board(mixed).equals(teaching_board(metrics))
+    assert teaching_board(mixed, NO_STANDINGS).equals(teaching_board(metrics, NO_STANDINGS))
 
 
 def test_board_repeats_the_metrics_and_says_what_is_separated_from_zero() -> None:
@@ -67,7 +71,7 @@ def test_board_repeats_the_metrics_and_says_what_is_separated_from_zero() -> Non
     )
     assert (good["aa"], good["aa_status"]) == (None, "not_computable")
     assert good["aa_reason"] == "no zero-shot answers"
-    assert rows["sham"]["ja_reason"] == "no teacher of its own in this arm"
+    assert rows["sham"]["ja_reason"] == "no teacher of its own here"
 
 
 def test_without_an_interval_nothing_is_said_about_separation() -> None:
@@ -81,7 +85,7 @@ def test_unknown_ca_has_no_rank_and_is_never_zero() -> None:
     metrics = measure(league(good=GOOD, lost=("x1",) * 10))
     row = rows_of(metrics)["lost"]
     assert (row["ca"], row["rank"], row["separated_from_zero"], row["n_dropped"]) == (None, None, None, 10)
-    text = render_text(teaching_board(metrics))
+    text = render_text(teaching_board(metrics, NO_STANDINGS))
     line = next(line for line in text.splitlines() if "lost" in line)
     assert line.split() == ["-", "lost", "-", "-", "-", "-", "-", "-"]
     assert "no cell in use: all 10 dropped" in " ".join(text.split())
@@ -98,19 +102,21 @@ def test_zero_shot_only_teacher_is_listed_without_ca() -> None:
 def test_mixed_policies_make_no_board() -> None:
     both = pa.concat_tables([measure(TABLE), measure(league(other=GOOD), policy="drop")])
     with pytest.raises(UserError, match="policy must be one for a board, here are drop, wrong"):
-        teaching_board(both)
+        teaching_board(both, NO_STANDINGS)
 
 
 @pytest.mark.parametrize("width", [72, 80, 120])
 @pytest.mark.parametrize("name", ["t", "a-teacher-with-a-name-far-too-long-for-any-table-of-this-width"])
 def test_text_fits_its_width(name: str, width: int) -> None:
-    text = render_text(teaching_board(measure(league(**{name: GOOD, "sham": ("1010",) * 10}))), width)
+    text = render_text(
+        teaching_board(measure(league(**{name: GOOD, "sham": ("1010",) * 10})), NO_STANDINGS), width
+    )
     assert max(len(line) for line in text.splitlines()) <= width
     assert text.endswith("\n")
 
 
 def test_text_shows_points_intervals_policy_and_what_is_not_separated() -> None:
-    text = render_text(teaching_board(measure(TABLE)))
+    text = render_text(teaching_board(measure(TABLE), NO_STANDINGS))
     flow = " ".join(text.split())
     row = rows_of(measure(TABLE))["good"]
     assert f"+60.0 [+{100 * row['ca_ci_low']:.1f}, +{100 * row['ca_ci_high']:.1f}]" in text
@@ -124,16 +130,55 @@ def test_text_shows_points_intervals_policy_and_what_is_not_separated() -> None:
 
 
 def test_markdown_escapes_names_and_marks_control_arms() -> None:
-    board = teaching_board(measure(league(**{"a|b <i>": GOOD, "sham": FLAT})))
+    board = teaching_board(measure(league(**{"a|b <i>": GOOD, "sham": FLAT})), NO_STANDINGS)
     page = render_markdown(board)
     assert "| 1 | a\\|b &lt;i> | +60.0 [" in page
     assert "*control: sham*" in page
     assert "not separated from no effect |" in page
-    widths = {line.replace("\\|", "").count("|") for line in page.splitlines() if line.startswith("|")}
-    assert widths == {9}
+    for part in page.split("\n\n"):
+        lines = [line.replace("\\|", "") for line in part.splitlines() if line.startswith("|")]
+        assert len({line.count("|") for line in lines}) <= 1
+
+
+def test_standings_give_ranks_groups_and_the_interval_for_other_students() -> None:
+    trajectories = table(
+        *(cell(mark, item=f"i{n}", teacher="good", student=s) for s in "ab" for n, mark in enumerate(GOOD)),
+        *(cell(mark, item=f"i{n}", teacher="flat", student=s) for s in "ab" for n, mark in enumerate(FLAT)),
+        *(cell("01", item=f"i{n}", teacher="sham", arm="sham", student=s) for s in "ab" for n in range(10)),
+    )
+    ranked, _ = standings(trajectories, None, policy="wrong", resamples=200, level=0.95, seed=1)
+    board = teaching_board(measure(trajectories), ranked)
+    rows = {row["teacher"]: row for row in board.to_pylist()}
+    stood = {row["teacher"]: row for row in ranked.to_pylist() if row["metric"] == "CA"}
+    for name in ("good", "flat"):
+        for column in ("rank_low", "rank_high", "p_first", "group"):
+            assert rows[name][column] == stood[name][column]
+        assert rows[name]["ca_random_ci_low"] == stood[name]["random_ci_low"]
+    assert rows["sham"]["group"] is None
+    assert rows["good"]["net_ca"] == pytest.approx(0.6 - 1.0)
+    flow = " ".join(render_text(board).split())
+    assert "Whether the students respond is unknown" in flow
+    assert "net CA" in flow
+    assert "headroom unknown (-), good, flat: the arms sham and oracle_tell were not both run." in flow
+    page = render_markdown(board)
+    assert "| teacher | ranks | first | group |" in page
+
+
+def test_students_whom_the_answer_does_not_move_are_named() -> None:
+    def told(student: str, mark: str) -> list[list[dict[str, Any]]]:
+        cells = [cell("01", item=f"i{n}", teacher="good", student=student) for n in range(6)]
+        return cells + [
+            cell(mark, item=f"i{n}", teacher="oracle_tell", arm="oracle_tell", student=student)
+            for n in range(6)
+        ]
+
+    board = teaching_board(measure(table(*told("keen", "01"), *told("deaf", "00"))), NO_STANDINGS)
+    assert {tuple(row["unresponsive"]) for row in board.to_pylist()} == {("deaf",)}
+    assert "Unresponsive: deaf. Told the answer" in " ".join(render_text(board).split())
+    assert {row["unresponsive"] for row in teaching_board(measure(TABLE), NO_STANDINGS).to_pylist()} == {None}
 
 
 def test_empty_board_says_so() -> None:
-    board = teaching_board(measure(TABLE).slice(0, 0))
+    board = teaching_board(measure(TABLE).slice(0, 0), NO_STANDINGS)
     assert board.num_rows == 0
     assert render_text(board) == render_markdown(board) == "No teacher has been rated yet.\n"

@@ -12,6 +12,7 @@ from magister.contracts.schemas import METRICS_TABLE, TRAJECTORIES
 from magister.errors import UserError
 from magister.stats import wilson
 from magister.teaching import metrics as module
+from magister.teaching._cube import FLAGS
 from magister.teaching.metrics import check_identities, teaching_metrics
 
 ZERO_SHOT = [
@@ -23,6 +24,7 @@ ZERO_SHOT = [
     "cluster_id",
     "band",
     "n_options",
+    *FLAGS,
     "status",
     "correct",
 ]
@@ -180,7 +182,7 @@ def test_perfect_judge_has_mcc_of_one() -> None:
 def test_control_arms_have_no_judging() -> None:
     metrics = measure(table(cell("01"), cell("01", arm="sham", teacher="sham")))
     names = {row["metric"] for row in metrics.to_pylist() if row["arm"] == "sham"}
-    assert names == {"p", "CA", "GA", "regression", "RA", "normalised_gain"}
+    assert names == {"p", "CA", "Fix", "Reg", "GA", "regression", "RA", "normalised_gain", "corrected_gain"}
 
 
 def test_what_cannot_be_computed_is_absent_with_a_reason() -> None:
@@ -245,7 +247,7 @@ def test_one_cluster_per_dataset_gives_no_interval_and_a_single_one_is_noted() -
     mixed = pa.concat_tables([singles, table(cell("00", item="i3", dataset="d"))])
     row = row_of(measure(mixed), "CA")
     assert row["status"] == "ok"
-    assert row["reason"] == "1 of 2 datasets have one cluster and add nothing to the interval"
+    assert row["reason"].endswith("1 of 2 datasets have one cluster and add nothing to the interval")
 
 
 def test_share_at_its_end_has_the_wilson_interval_over_clusters() -> None:
@@ -271,10 +273,60 @@ def test_slices_exist_only_where_there_are_items() -> None:
     )
     rows = [row for row in measure(trajectories).to_pylist() if row["metric"] == "CA"]
     assert [(row["slice_kind"], row["slice"]) for row in rows] == [
-        ("band", "1"), ("dataset", "d"), ("dataset", "e"), ("domain", "k"),
-        ("n_options", "2"), ("n_options", "4"), ("overall", "all"),
+        ("band", "1"), ("dataset", "d"), ("dataset", "e"), ("domain", "k"), ("macro", "datasets"),
+        ("n_options", "2"), ("n_options", "4"), ("overall", "all"), ("student", "s"),
     ]  # fmt: skip
-    assert [row["value"] for row in rows] == [1.0, 1.0, 0.0, 0.5, 0.0, 1.0, 0.5]
+    assert [row["value"] for row in rows] == [1.0, 1.0, 0.0, 0.5, 0.5, 0.0, 1.0, 0.5, 0.5]
+
+
+def test_flagged_items_are_slices_of_their_own_and_unknown_flags_of_none() -> None:
+    flagged = {"needs_options": True, "options_in_question": False}
+    trajectories = table(
+        cell("01", item="i1", **flagged),
+        cell("00", item="i2", **(flagged | {"needs_options": False})),
+        cell("10", item="i3"),
+    )
+    found = {
+        (row["slice_kind"], row["slice"]): row["value"]
+        for row in measure(trajectories).to_pylist()
+        if row["metric"] == "CA" and row["slice_kind"] in FLAGS
+    }
+    # No item has its options in the question: "no" would be the whole.
+    assert found == {("needs_options", "yes"): 1.0, ("needs_options", "no"): 0.0}
+
+
+def test_macro_weighs_datasets_alike_and_names_those_without_a_value() -> None:
+    metrics = measure(
+        table(
+            *(cell("00", item=f"a{n}", dataset="d") for n in range(8)),
+            *(cell("01", item=f"b{n}", dataset="e") for n in range(2)),
+            *(cell("11", item=f"c{n}", dataset="f") for n in range(2)),
+        )
+    )
+    assert row_of(metrics, "CA")["value"] == pytest.approx(2 / 12)
+    assert row_of(metrics, "CA", slice_kind="macro")["value"] == pytest.approx((0 + 1 + 0) / 3)
+    gain = row_of(metrics, "GA", slice_kind="macro")
+    assert gain["value"] == pytest.approx(0.5)
+    assert "unknown in f" in gain["reason"]
+    assert not [row for row in metrics.to_pylist() if row["slice_kind"] == "macro" and row["metric"] == "Fix"]
+
+
+def test_gain_is_corrected_for_chance_by_the_options_of_the_cells() -> None:
+    cells = [cell("01", item="i1", n_options=2), cell("00", item="i2", n_options=4)]
+    # One of two cells gained; what lies above chance is (1 - 1/2) + (1 - 1/4).
+    assert row_of(measure(table(*cells)), "corrected_gain")["value"] == pytest.approx(1 / 1.25)
+    unknown = measure(table(*cells, cell("01", item="i3", n_options=None)))
+    row = row_of(unknown, "corrected_gain")
+    assert (row["value"], row["reason"]) == (None, "the number of options of some items is unknown")
+
+
+def test_few_clusters_have_an_interval_of_students_t_and_say_so() -> None:
+    few = row_of(
+        measure(table(*(cell(right, item=f"i{n}") for n, right in enumerate(("01", "00", "01"))))), "p", 1
+    )
+    assert few["status"] == "ok"
+    assert "Student's t" in few["reason"]
+    assert (few["ci_low"], few["ci_high"]) == (0.0, 1.0)
 
 
 def test_aa_is_the_share_right_of_the_teachers_own_answers() -> None:

@@ -8,10 +8,12 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from teaching_tables import shuffled
 from test_metrics import cell, measure, row_of, table, zero_shot
 
-from magister.contracts.schemas import TRAJECTORIES
-from magister.stats import bootstrap_weights
+from magister.contracts.schemas import METRIC_RANGES, TRAJECTORIES
+from magister.stats import bootstrap_weights, expanded_intervals
+from magister.teaching._cube import FLAGS
 from magister.teaching.metrics import check_identities
 
 
@@ -41,10 +43,6 @@ def random_trajectories(
                     )
                 )
     return table(*cells)
-
-
-def shuffled(rows: pa.Table, seed: int) -> pa.Table:
-    return rows.take(np.random.default_rng(seed).permutation(rows.num_rows))
 
 
 @given(
@@ -152,15 +150,17 @@ def test_values_and_intervals_agree_with_plain_loops(seed: int) -> None:
     metrics = measure(rows, resamples=150)
     mine = rows.filter(pc.equal(rows["teacher"], "u")).to_pylist()
     clusters = sorted({(row["dataset"], row["cluster_id"]) for row in mine})
-    w = bootstrap_weights([dataset for dataset, _ in clusters], resamples=150, seed=1).matrix()
+    weights = bootstrap_weights([dataset for dataset, _ in clusters], resamples=150, seed=1)
+    w = weights.matrix()
     point = naive(mine, dict.fromkeys(clusters, 1))
     replicates = [naive(mine, dict(zip(clusters, draw, strict=True))) for draw in w.astype(int).tolist()]
     for metric in ("CA", "RA", "JA", "GA"):
         row = row_of(metrics, metric, teacher="u")
         assert row["value"] == pytest.approx(point[metric], abs=1e-12)
         column = np.array([replicate[metric] for replicate in replicates])
-        assert row["ci_low"] == pytest.approx(np.nanquantile(column, 0.025), abs=1e-12)
-        assert row["ci_high"] == pytest.approx(np.nanquantile(column, 0.975), abs=1e-12)
+        expected = expanded_intervals(point[metric], column[:, None], weights)[0]
+        assert row["ci_low"] == pytest.approx(max(expected.ci_low, METRIC_RANGES[metric][0]), abs=1e-12)
+        assert row["ci_high"] == pytest.approx(min(expected.ci_high, METRIC_RANGES[metric][1]), abs=1e-12)
         assert row["se"] == pytest.approx(np.nanstd(column, ddof=1), abs=1e-12)
 
 
@@ -188,7 +188,7 @@ def scripted(rng: np.random.Generator, items: int, q: float, k: int, p0: float) 
         columns = {name: [value] * items for name, value in base.items()}
         columns |= {"item_id": ids, "cluster_id": ids, "round": [t] * items, "correct": right.tolist()}
         columns["verdict"] = np.where(verdict, "correct", "wrong").tolist() if t else ["none"] * items
-        columns |= {name: [None] * items for name in ("answer", "request_id", "guide_request_id")}
+        columns |= {name: [None] * items for name in ("answer", "request_id", "guide_request_id", *FLAGS)}
         tables.append(pa.table(columns).select(TRAJECTORIES.schema.names).cast(TRAJECTORIES.schema))
     return pa.concat_tables(tables)
 
@@ -216,3 +216,29 @@ def test_intervals_of_ca_cover_the_truth() -> None:
         row = row_of(measure(scripted(rng, items, q, k, p0), resamples=200), "CA")
         hits += row["ci_low"] <= truth <= row["ci_high"]
     assert 0.89 <= hits / simulations <= 0.99
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["wrong", "drop"]))
+@settings(max_examples=20, deadline=None)
+def test_fixes_and_regressions_add_up_to_the_change_of_every_round(seed: int, policy: str) -> None:
+    metrics = measure(random_trajectories(seed), policy=policy, resamples=0)
+    for student in ("a", "b"):
+        where = {"slice_kind": "student", "slice": student}
+        if row_of(metrics, "CA", **where)["value"] is None:
+            continue
+        cells = row_of(metrics, "CA", **where)["n_cells"]
+        for t in (1, 2, 3):
+            change = row_of(metrics, "p", t, **where)["value"] - row_of(metrics, "p", t - 1, **where)["value"]
+            moved = row_of(metrics, "Fix", t, **where)["value"] - row_of(metrics, "Reg", t, **where)["value"]
+            assert moved / cells == pytest.approx(change, abs=1e-12)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_overall_ca_is_the_mean_over_its_student_slices(seed: int) -> None:
+    metrics = measure(random_trajectories(seed), resamples=0)
+    names = {row["slice"] for row in metrics.to_pylist() if row["slice_kind"] == "student"}
+    parts = [row_of(metrics, "CA", slice_kind="student", slice=name)["value"] for name in sorted(names)]
+    known = [value for value in parts if value is not None]
+    if known:
+        assert row_of(metrics, "CA")["value"] == pytest.approx(float(np.mean(known)), abs=1e-12)

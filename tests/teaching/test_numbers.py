@@ -9,14 +9,17 @@ import pytest
 from test_board import FLAT, GOOD, TABLE, league
 from test_metrics import cell, measure, zero_shot
 
+from magister.contracts.schemas import STANDINGS
 from magister.teaching.board import teaching_board
 from magister.teaching.numbers import CA_SCHEMA, ROUNDS_SCHEMA, board_numbers, ca_chart, rounds_chart
 
 COUNTS = ("n_items", "n_students", "n_clusters", "n_cells", "n_dropped")
 
+NO_STANDINGS = STANDINGS.schema.empty_table()
+
 
 def numbers_of(metrics: pa.Table) -> dict[str, dict[str, float | int]]:
-    return board_numbers(teaching_board(metrics))["main"]
+    return board_numbers(teaching_board(metrics, NO_STANDINGS))["main"]
 
 
 def curve(metrics: pa.Table, teacher: str) -> list[dict[str, Any]]:
@@ -24,7 +27,7 @@ def curve(metrics: pa.Table, teacher: str) -> list[dict[str, Any]]:
 
 
 def test_every_row_of_the_board_has_its_numbers_under_its_league_and_name() -> None:
-    board = teaching_board(measure(TABLE))
+    board = teaching_board(measure(TABLE), NO_STANDINGS)
     assert list(board_numbers(board)) == ["main"]
     assert set(board_numbers(board)["main"]) == {"good", "also", "flat", "sham", "wrong_oracle"}
     row = board.to_pylist()[1]
@@ -56,14 +59,14 @@ def test_without_an_interval_the_value_stands_alone() -> None:
 
 
 def test_numbers_are_numbers_only() -> None:
-    found = board_numbers(teaching_board(measure(TABLE)))
+    found = board_numbers(teaching_board(measure(TABLE), NO_STANDINGS))
     for row in found["main"].values():
         assert {type(value) for value in row.values()} <= {int, float}
     json.dumps(found, allow_nan=False)
 
 
 def test_bars_stand_in_the_order_of_the_board_and_are_named_apart() -> None:
-    board = teaching_board(measure(TABLE))
+    board = teaching_board(measure(TABLE), NO_STANDINGS)
     chart = ca_chart(board)
     assert chart.schema.equals(CA_SCHEMA)
     assert chart["series"].to_pylist() == [
@@ -94,7 +97,7 @@ def test_a_curve_of_unknown_points_is_not_drawn() -> None:
     metrics = measure(league(good=GOOD, lost=("x1",) * 10))
     assert curve(metrics, "lost") == []
     assert len(curve(metrics, "good")) == 2
-    assert ca_chart(teaching_board(metrics))["teacher"].to_pylist() == ["good"]
+    assert ca_chart(teaching_board(metrics, NO_STANDINGS))["teacher"].to_pylist() == ["good"]
 
 
 def test_order_of_the_metrics_rows_does_not_matter() -> None:
@@ -105,7 +108,7 @@ def test_order_of_the_metrics_rows_does_not_matter() -> None:
 
 def test_nothing_rated_makes_empty_numbers_and_charts() -> None:
     nothing = measure(TABLE).slice(0, 0)
-    board = teaching_board(nothing)
+    board = teaching_board(nothing, NO_STANDINGS)
     assert board_numbers(board) == {}
     assert ca_chart(board).equals(CA_SCHEMA.empty_table())
     assert rounds_chart(nothing).equals(ROUNDS_SCHEMA.empty_table())

@@ -72,7 +72,7 @@ def test_five_columns_are_enough_and_the_rest_is_said() -> None:
     assert measured(found)["t", "CA"]["value"] == pytest.approx(2 / 3)
     said = " ".join(found.notes)
     assert "arm: taught; dataset: all; domain: all; cluster_id: a cluster per item; status: ok" in said
-    assert "no slices by it: band, n_options" in said
+    assert "no slices by it: band, n_options, needs_options" in said
     assert "No column verdict: JA is unknown" in said
 
 
@@ -107,6 +107,7 @@ def test_optional_columns_are_used() -> None:
     table = teaching_metrics(found.table, None, policy="wrong", resamples=0, level=0.95, seed=0)
     assert {(row["slice_kind"], row["slice"]) for row in table.to_pylist()} == {
         ("overall", "all"), ("domain", "k"), ("dataset", "d"), ("band", "2"), ("n_options", "4"),
+        ("student", "a"), ("student", "b"),
     }  # fmt: skip
     assert "Columns not used: x." in found.notes
 

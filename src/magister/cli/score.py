@@ -98,11 +98,14 @@ def score_teaching(
 
     Columns: teacher, student, item_id, round (0: before any teaching) and
     correct (0 or 1). Used where they are there: league, arm, dataset, domain,
-    cluster_id, band, n_options, status, verdict, guide_status, leak.
+    cluster_id, band, n_options, needs_options, options_in_question, multi,
+    status, verdict, guide_status, leak.
     """
+    from magister.contracts.schemas import STANDINGS
     from magister.teaching.board import render_text, teaching_board
     from magister.teaching.metrics import teaching_metrics
     from magister.teaching.records import complete_records, complete_zero_shot, without_judging
+    from magister.teaching.standings import standings
 
     columns = read_columns(file)
     records = complete_records(columns, file.stem)
@@ -115,7 +118,12 @@ def score_teaching(
         records.table, own, policy=policy.value, resamples=resamples, level=level, seed=seed
     )
     metrics = without_judging(metrics, records.unjudged)
-    board = teaching_board(metrics)
+    ranked = STANDINGS.schema.empty_table()
+    if resamples:
+        ranked, _ = standings(
+            records.table, own, policy=policy.value, resamples=resamples, level=level, seed=seed
+        )
+    board = teaching_board(metrics, ranked)
     if out is not None:
         notes += [f"Written: {path}" for path in write_metrics(metrics, out)]
     for note in notes:

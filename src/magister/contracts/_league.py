@@ -86,6 +86,8 @@ class LeagueTables:
         revisions: REVISIONS, all rounds.
         trajectories: TRAJECTORIES.
         metrics: METRICS_TABLE.
+        standings: STANDINGS.
+        comparisons: COMPARISONS.
     """
 
     items: pa.Table
@@ -98,6 +100,8 @@ class LeagueTables:
     revisions: pa.Table
     trajectories: pa.Table
     metrics: pa.Table
+    standings: pa.Table
+    comparisons: pa.Table
 
 
 class Grid:

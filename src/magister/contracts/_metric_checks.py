@@ -11,20 +11,10 @@ from numpy.typing import NDArray
 
 from magister.contracts._columns import Mask, member, numbers, places, true
 from magister.contracts._league import LeaguePlan
-from magister.contracts._small import INFINITE, small_contract
+from magister.contracts._small import small_contract
 from magister.contracts.gate import RowCheck
-from magister.contracts.schemas import STATUSES, Contract
+from magister.contracts.schemas import METRIC_RANGES, SHARES, STATUSES, Contract
 
-SHARES = ("p", "AA", "JA", "JA_none", "JA_balanced", "JA_always_wrong", "GA", "regression")
-METRIC_RANGES: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(SHARES, (0.0, 1.0)),
-    **dict.fromkeys(("CA", "CA_masked", "CA_leak_none", "CA_leak_option", "CA_leak_gold"), (-1.0, 1.0)),
-    **dict.fromkeys(("net_CA", "net_verdict"), (-2.0, 2.0)),
-    "headroom": (-INFINITE, INFINITE),
-    "JA_mcc": (-1.0, 1.0),
-    "RA": (-1.0, INFINITE),
-    "normalised_gain": (-INFINITE, 1.0),
-}
 # A percentile interval surrounds a ratio of sums. Of a product or a ratio of means it may miss the value.
 _CONTAINED = ("p", "CA", "AA", "JA", "JA_none", "JA_always_wrong", "GA", "regression")
 _ROUNDING = 1e-12

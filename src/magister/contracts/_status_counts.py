@@ -12,14 +12,20 @@ from magister.contracts._league import LeaguePlan, exchange_places
 from magister.contracts.gate import RowCheck
 from magister.contracts.schemas import STATUSES
 
-_SLICES = ("dataset", "domain", "band", "n_options")
+_FLAGS = ("needs_options", "options_in_question", "multi")
+_SLICES = ("overall", "macro", "student", "dataset", "domain", "band", "n_options", *_FLAGS)
+_WHOLE = {"overall": "all", "macro": "datasets"}
 _Counts = NDArray[np.int64]
 
 
 def _labels(rows: pa.Table, kind: str) -> pa.ChunkedArray:
     """The slice of each row as text; null in none."""
-    if kind == "overall":
-        return pa.chunked_array([pa.repeat("all", rows.num_rows)])
+    if kind in _WHOLE:
+        return pa.chunked_array([pa.repeat(_WHOLE[kind], rows.num_rows)])
+    if kind == "student" and kind not in rows.column_names:
+        return pa.chunked_array([pa.nulls(rows.num_rows, pa.string())])
+    if kind in _FLAGS:
+        return pc.if_else(rows[kind], "yes", "no")
     return rows[kind].cast(pa.string())
 
 
@@ -48,8 +54,10 @@ def _read(counts: _Counts, metrics: pa.Table, exchange: _Counts, label: _Counts)
     first, now = counts[exchange, label, 0], counts[exchange, label, number]
     later = np.cumsum(counts, axis=2)[exchange, label, number] - first
     names = metrics["metric"]
+    before = counts[exchange, label, np.maximum(number - 1, 0)]
     choices = [
         (member(names, ["p"]), now),
+        (member(names, ["Fix", "Reg"]), before + now),
         (true(pc.starts_with(names, "JA")), first),
         (member(names, ["RA"]), later),
     ]
@@ -74,7 +82,7 @@ def status_check(
         bands: BANDS.
         plan: what the league was to run.
     """
-    of_item = ("dataset", "domain", "n_options")
+    of_item = ("dataset", "domain", "n_options", *_FLAGS)
     own = pa.table(
         {
             name: column
@@ -92,7 +100,7 @@ def status_check(
     turn = pc.fill_null(trajectories["round"], -1).to_numpy().astype(np.int64)
     played = exchange_places(trajectories, plan)
     passed = np.ones(metrics.num_rows, dtype=bool)
-    for kind in ("overall", *_SLICES):
+    for kind in _SLICES:
         of_kind = member(metrics["slice_kind"], [kind]) & (exchange >= 0)
         labels = _labels(trajectories, kind)
         words = pc.unique(labels.drop_null()).to_pylist()

@@ -99,10 +99,8 @@ def trajectory_checks(rows: pa.Table, items: pa.Table, grid: Grid) -> list[RowCh
         grid: the places of the league.
     """
     plan = grid.plan
-    known, truth = facts(
-        rows, sized(items), "item_id", ("dataset", "domain", "cluster_id", "n_options", "key")
-    )
-    shared = ("dataset", "domain", "cluster_id", "n_options")
+    shared = ("dataset", "domain", "cluster_id", "n_options", "needs_options", "options_in_question", "multi")
+    known, truth = facts(rows, sized(items), "item_id", (*shared, "key"))
     kept = np.logical_and.reduce([same(rows[name], truth[name]) for name in shared])
     number = pc.fill_null(rows["round"], -1).to_numpy()
     blind, guided = number == 0, number > 0

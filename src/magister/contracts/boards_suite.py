@@ -22,7 +22,7 @@ from magister.contracts._columns import (
 )
 from magister.contracts._small import comparable
 from magister.contracts.gate import Expectation, RowCheck, RowCount, Suite, Tables
-from magister.contracts.schemas import BOARD_COUNTS, METRICS, METRICS_TABLE, TEACHING_BOARD
+from magister.contracts.schemas import BOARD_COUNTS, BOARD_METRICS, METRICS_TABLE, STANDINGS, TEACHING_BOARD
 
 _KEY = ("league", "arm", "teacher")
 _SETTINGS = ("policy", "resamples", "seed", "level")
@@ -86,12 +86,57 @@ def _as_measured(board: pa.Table, rows: pa.Table, place: np.ndarray, metric: str
     return np.where(place >= 0, all_agree(board.select(list(parts)), measured), unknown)
 
 
-def boards_suite(board: pa.Table, metrics: pa.Table, rows: Sequence[BoardRow]) -> Suite:
+_STOOD = {
+    "rank_low": "rank_low",
+    "rank_high": "rank_high",
+    "p_first": "p_first",
+    "group": "group",
+    "ca_random_ci_low": "random_ci_low",
+    "ca_random_ci_high": "random_ci_high",
+    "ca_random_reason": "random_reason",
+}
+
+
+def _as_stood(board: pa.Table, standings: pa.Table) -> Mask:
+    """Rows of teachers that say of CA what the standings say; rows of control arms that say nothing."""
+    gain = standings.filter(pc.equal(standings["metric"], "CA"))
+    place = positions(board, gain, ("league", "teacher"))
+    stood = taken(gain, place, list(_STOOD.values())).rename_columns(list(_STOOD))
+    blank = np.logical_and.reduce([absent(board[name]) for name in _STOOD])
+    return np.where(
+        true(pc.equal(board["arm"], "taught")), all_agree(board.select(list(_STOOD)), stood), blank
+    )
+
+
+def _as_moved(board: pa.Table, metrics: pa.Table) -> Mask:
+    """Whether the unresponsive students are those whose CA under `oracle_tell` has an interval down to 0 or less."""
+    told = metrics.filter(
+        pc.and_(
+            pc.and_(pc.equal(metrics["arm"], "oracle_tell"), pc.equal(metrics["slice_kind"], "student")),
+            pc.equal(metrics["metric"], "CA"),
+        )
+    ).to_pylist()
+    last: dict[str, int] = {}
+    for row in told:
+        last[row["league"]] = max(row["round"], last.get(row["league"], 0))
+    still: dict[str, list[str]] = {league: [] for league in last}
+    for row in told:
+        floor = row["value"] if row["ci_low"] is None else row["ci_low"]
+        if row["round"] == last[row["league"]] and floor is not None and floor <= 0:
+            still[row["league"]].append(row["slice"])
+    wanted = [sorted(still[name]) if name in still else None for name in board["league"].to_pylist()]
+    return np.array(
+        [a == b for a, b in zip(board["unresponsive"].to_pylist(), wanted, strict=True)], dtype=bool
+    )
+
+
+def boards_suite(board: pa.Table, metrics: pa.Table, standings: pa.Table, rows: Sequence[BoardRow]) -> Suite:
     """What the teaching board promises.
 
     Args:
         board: TEACHING_BOARD.
         metrics: METRICS_TABLE of all leagues.
+        standings: STANDINGS of all leagues.
         rows: what the leagues put on the board.
 
     Returns:
@@ -99,14 +144,15 @@ def boards_suite(board: pa.Table, metrics: pa.Table, rows: Sequence[BoardRow]) -
     """
     name = "teaching_board"
     tables: Tables = {name: (TEACHING_BOARD, board)}
-    if not comparable(tables | {"metrics": (METRICS_TABLE, metrics)}):
-        return tables | {"metrics": (METRICS_TABLE, metrics)}, []
+    read: Tables = {"metrics": (METRICS_TABLE, metrics), "standings": (STANDINGS, standings)}
+    if not comparable(tables | read):
+        return tables | read, []
     wanted = _wanted(rows)
     place = positions(board, wanted, _KEY)
     rounds = agree(board["rounds"], taken(wanted, place, ("rounds",))["rounds"])
     overall = metrics.filter(pc.equal(metrics["slice_kind"], "overall")).sort_by([("round", "descending")])
-    headline = {m: overall.filter(pc.equal(overall["metric"], m)) for m in METRICS}
-    found = {m: positions(board, headline[m], _KEY) for m in METRICS}
+    headline = {m: overall.filter(pc.equal(overall["metric"], m)) for m in BOARD_METRICS}
+    found = {m: positions(board, headline[m], _KEY) for m in BOARD_METRICS}
     gain, of_gain = headline["CA"], found["CA"]
     settings = all_agree(board.select(_SETTINGS), taken(gain, of_gain, _SETTINGS))
     counts = all_agree(board.select(BOARD_COUNTS), taken(gain, of_gain, BOARD_COUNTS))
@@ -127,13 +173,25 @@ def boards_suite(board: pa.Table, metrics: pa.Table, rows: Sequence[BoardRow]) -
             agree(board["rank"], _ranks(board)),
         ),
         check(
+            "standing_as_compared",
+            tuple(_STOOD),
+            "as in the standings of CA; none for control arms",
+            _as_stood(board, standings),
+        ),
+        check(
+            "unresponsive_as_measured",
+            ("league", "unresponsive"),
+            "the students whom the arm oracle_tell does not move, null without it",
+            _as_moved(board, metrics),
+        ),
+        check(
             "separation_by_interval",
             ("separated_from_zero", "ca_ci_low", "ca_ci_high"),
             "whether the interval of CA excludes 0",
             agree(board["separated_from_zero"], _separated(board)),
         ),
     ]
-    for metric in METRICS:
+    for metric in BOARD_METRICS:
         low = metric.lower()
         columns = (low, f"{low}_ci_low", f"{low}_ci_high", f"{low}_status", f"{low}_reason")
         passed = _as_measured(board, headline[metric], found[metric], metric)

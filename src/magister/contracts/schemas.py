@@ -6,6 +6,7 @@ written and the gates check it again, with cross-table expectations, before anyt
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -18,6 +19,21 @@ TEACHER_ARMS = ("taught", "verdict_only")
 ARMS = (*TEACHER_ARMS, "sham", "oracle_tell", "wrong_oracle", "self_revise")
 REWRITE = ("native", "rules", "rewritten")  # or "fallback:<reason>"
 METRICS = ("CA", "AA", "JA", "GA", "RA")
+BOARD_METRICS = (*METRICS, "net_CA", "headroom", "CA_masked")
+"""Metrics on a board: the headline ones, and CA beside the control arms and without leaks."""
+SHARES = ("p", "AA", "JA", "JA_none", "JA_balanced", "JA_always_wrong", "GA", "regression")
+METRIC_RANGES: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(SHARES, (0.0, 1.0)),
+    **dict.fromkeys(("CA", "CA_masked", "CA_leak_none", "CA_leak_option", "CA_leak_gold"), (-1.0, 1.0)),
+    **dict.fromkeys(("net_CA", "net_verdict"), (-2.0, 2.0)),
+    "headroom": (-math.inf, math.inf),
+    "JA_mcc": (-1.0, 1.0),
+    "RA": (-1.0, math.inf),
+    "normalised_gain": (-math.inf, 1.0),
+    "corrected_gain": (-2.0, 2.0),
+    **dict.fromkeys(("Fix", "Reg"), (0.0, math.inf)),
+}
+"""What a metric can be, inclusive."""
 METRIC_STATUSES = ("ok", "no_interval", "not_computable")
 POLICIES = ("wrong", "drop")
 
@@ -160,7 +176,8 @@ TRAJECTORIES = Contract(
         | _EXCHANGE
         | {"dataset": _s, "domain": _s, "cluster_id": _s, "n_options": _i}
         | {"status": _s, "verdict": _s, "guide_status": _s, "leak": _s},
-        {"band": _i, "answer": _s, "correct": _b, "request_id": _s, "guide_request_id": _s},
+        {"band": _i, "answer": _s, "correct": _b, "request_id": _s, "guide_request_id": _s}
+        | dict.fromkeys(("needs_options", "options_in_question", "multi"), _b),
     ),
     key=("league", "arm", "teacher", "student", "item_id", "round"),
     allowed={"status": STATUSES, "arm": ARMS, "leak": LEAKS, "verdict": VERDICTS},
@@ -193,8 +210,8 @@ _COUNTS: dict[str, tuple[float, float]] = dict.fromkeys(
     ("n_items", "n_students", "n_clusters", "n_cells", "n_dropped"), (0, 1e9)
 )
 _CHANCES = {"level": (0.0, 1.0), "resamples": (0, 1e9)}
-# Teachers of a league against one another, a row per metric and teacher: intervals for these students
-# (`ci_*`) and for students like these (`random_ci_*`), rank with its interval, how often first, and the letters
+# Teachers of a league against one another, a row per metric and teacher: the interval for students like these
+# (that for exactly these stands in the metrics), rank with its interval, how often first, and the letters
 # of the groups that Holm-corrected tests do not tell apart.
 STANDINGS = Contract(
     "standings",
@@ -203,8 +220,7 @@ STANDINGS = Contract(
         | {"random_status": _s, "random_reason": _s, "rank_status": _s, "rank_reason": _s, "group": _s}
         | dict.fromkeys(_COUNTS, _i)
         | _SETTINGS,
-        dict.fromkeys(("value", "ci_low", "ci_high", "se"), _f)
-        | dict.fromkeys(("random_ci_low", "random_ci_high", "random_se"), _f)
+        dict.fromkeys(("value", "random_ci_low", "random_ci_high", "random_se"), _f)
         | dict.fromkeys(("rank", "rank_low", "rank_high"), _i)
         | {"p_first": _f},
     ),
@@ -307,21 +323,27 @@ BOARD_COUNTS = (
     *(f"n_{name}" for name in STATUSES),
 )
 # `rank` counts teachers of a league by CA, 1 the best; equal CA share a rank; null for control arms and where
-# CA is unknown. `separated_from_zero`: the interval of CA excludes 0; null without one. Counts are those of CA.
+# CA is unknown. Its interval, the share of resamples in which it is 1, the letters of the groups and the interval
+# of CA for students like these are those of the standings, null for control arms. `separated_from_zero`: the
+# interval of CA excludes 0; null without one. `unresponsive`: students whom being told the answer does not move;
+# null where nobody was told. Counts are those of CA.
 TEACHING_BOARD = Contract(
     "teaching_board",
     _schema(
         {"league": _s, "arm": _s, "teacher": _s, "rounds": _i, "policy": _s}
-        | {f"{metric.lower()}_{part}": _s for metric in METRICS for part in ("status", "reason")}
+        | {f"{metric.lower()}_{part}": _s for metric in BOARD_METRICS for part in ("status", "reason")}
         | dict.fromkeys(BOARD_COUNTS, _i)
         | {"resamples": _i, "seed": _i, "level": _f},
-        {"rank": _i, "separated_from_zero": _b}
-        | {f"{metric.lower()}{part}": _f for metric in METRICS for part in ("", "_ci_low", "_ci_high")},
+        {"rank": _i, "rank_low": _i, "rank_high": _i, "p_first": _f, "group": _s, "separated_from_zero": _b}
+        | {"ca_random_ci_low": _f, "ca_random_ci_high": _f, "ca_random_reason": _s}
+        | {"unresponsive": pa.list_(pa.string())}
+        | {f"{metric.lower()}{part}": _f for metric in BOARD_METRICS for part in ("", "_ci_low", "_ci_high")},
     ),
     key=("league", "arm", "teacher"),
     allowed={"arm": ARMS, "policy": POLICIES}
-    | {f"{metric.lower()}_status": METRIC_STATUSES for metric in METRICS},
-    ranges={"rounds": (1, 6), "rank": (1, 1e6), "level": (0.0, 1.0), "resamples": (0, 1e9)}
+    | {f"{metric.lower()}_status": METRIC_STATUSES for metric in BOARD_METRICS},
+    ranges={"rounds": (1, 6), "level": (0.0, 1.0), "resamples": (0, 1e9), "p_first": (0.0, 1.0)}
+    | dict.fromkeys(("rank", "rank_low", "rank_high"), (1, 1e6))
     | dict.fromkeys(BOARD_COUNTS, (0, 1e9)),
 )
 
@@ -329,6 +351,6 @@ CONTRACTS: dict[str, Contract] = {
     contract.name: contract
     for contract in (
         POOL, REJECTED, FREE_ANSWERS, DISTRACTORS, ITEMS, ANSWERS, BANDS, ASKED, GUIDES, REVISIONS, TRAJECTORIES,
-        METRICS_TABLE, TEACHING_BOARD,
+        METRICS_TABLE, STANDINGS, COMPARISONS, TEACHING_BOARD,
     )
 }  # fmt: skip

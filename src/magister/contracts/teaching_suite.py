@@ -12,6 +12,7 @@ from magister.contracts._league import Grid, LeaguePlan, LeagueTables, Replies, 
 from magister.contracts._metric_checks import headline, metric_checks
 from magister.contracts._reply_checks import ReadingRules, choice_checks, reply_checks, sized
 from magister.contracts._small import comparable
+from magister.contracts._standing_checks import comparison_checks, standing_checks
 from magister.contracts._status_counts import status_check
 from magister.contracts._trajectory_checks import joined_checks, plan_cells, trajectory_checks
 from magister.contracts.gate import Expectation, RowCheck, RowCount, Suite, Tables
@@ -19,10 +20,13 @@ from magister.contracts.schemas import (
     ANSWERS,
     ASKED,
     BANDS,
+    COMPARISONS,
     GUIDES,
     ITEMS,
+    METRICS,
     METRICS_TABLE,
     REVISIONS,
+    STANDINGS,
     TRAJECTORIES,
 )
 
@@ -87,6 +91,8 @@ def teaching_suite(given: LeagueTables, plan: LeaguePlan, rules: ReadingRules) -
         "revisions": (REVISIONS, given.revisions),
         "trajectories": (TRAJECTORIES, given.trajectories),
         "metrics": (METRICS_TABLE, given.metrics),
+        "standings": (STANDINGS, given.standings),
+        "comparisons": (COMPARISONS, given.comparisons),
     }
     if not comparable(tables | {"bands": (BANDS, given.bands)}):
         return tables | {"bands": (BANDS, given.bands)}, []
@@ -96,8 +102,11 @@ def teaching_suite(given: LeagueTables, plan: LeaguePlan, rules: ReadingRules) -
     replies = Replies(grid, given.blind_answers, given.revisions)
     tables["cells"] = plan_cells(given.trajectories, grid)
     tables["headline"] = headline(given.metrics, plan)
+    pairs = len(plan.teachers) * (len(plan.teachers) - 1) // 2
     return tables, [
         *_row_counts(grid),
+        RowCount("standings", len(plan.teachers) * len(METRICS), f"{len(METRICS)} metrics of every teacher"),
+        RowCount("comparisons", pairs * len(METRICS), f"{len(METRICS)} metrics of every pair of teachers"),
         *_answer_checks("blind_answers", given.blind_answers, items, "student", tuple(plan.students), rules),
         *_answer_checks("zero_shot", given.zero_shot, items, "teacher", tuple(plan.teachers), rules),
         *_guide_checks.asked_checks(given.guides_asked, replies, grid),
@@ -109,5 +118,7 @@ def teaching_suite(given: LeagueTables, plan: LeaguePlan, rules: ReadingRules) -
         *trajectory_checks(given.trajectories, items, grid),
         *joined_checks(given.trajectories, given.bands, given.guides, replies, grid),
         *metric_checks(given.metrics, items.num_rows, plan, exchange_places(given.metrics, plan)),
+        *standing_checks(given.standings, given.metrics, plan),
+        *comparison_checks(given.comparisons, given.standings, plan),
         status_check(given.metrics, given.trajectories, given.zero_shot, sized(items), given.bands, plan),
     ]

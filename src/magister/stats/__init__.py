@@ -38,7 +38,7 @@ from magister.stats._crossed import (
     student_weights,
 )
 from magister.stats._estimate import REASONS, STATUSES, Estimate, Estimates
-from magister.stats._expanded import expanded_level
+from magister.stats._expanded import expanded_intervals, expanded_level
 from magister.stats._paired import EXACT_CLUSTERS, PairTests, holm, mcnemar, paired_differences, sign_flip
 from magister.stats._power import (
     MAX_ITEMS,
@@ -74,6 +74,7 @@ __all__ = [
     "correlation",
     "crossed_sample",
     "detectable_difference",
+    "expanded_intervals",
     "expanded_level",
     "holm",
     "intraclass_correlation",

@@ -20,7 +20,7 @@ from scipy import special
 
 from magister.stats._bootstrap import BootstrapWeights, percentile_intervals
 from magister.stats._estimate import REASONS, Estimates, FloatArray, check_level, choose_status, reasons_of
-from magister.stats._expanded import expanded_level
+from magister.stats._expanded import FEW_CLUSTERS, expanded_level
 
 #: Maps totals (..., S, F) and student weights (..., S) to statistics (..., K); NaN where undefined.
 CrossedStatistic = Callable[[FloatArray, FloatArray], FloatArray]
@@ -106,7 +106,7 @@ class CrossedSample:
         if (1 - nominal) / 2 * self.replicates.shape[0] < 1:
             half = special.stdtrit(self._item_freedom, 0.5 + level / 2) * found.se
             found = replace(found, ci_low=found.value - half, ci_high=found.value + half)
-            found.reason[found.status == "ok"] = "few clusters: Student's t in place of resamples"
+            found.reason[found.status == "ok"] = FEW_CLUSTERS
         return self._finish(found)
 
     def random_students(self, level: float = 0.95) -> Estimates:

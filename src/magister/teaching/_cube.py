@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,8 @@ ERROR = STATUSES.index("error")
 CORRECT, WRONG, NONE = (VERDICTS.index(verdict) for verdict in ("correct", "wrong", "none"))
 #: Status code of a cell that was never asked.
 NOT_ASKED = -1
+#: What an item may be flagged as; slices of these kinds are "yes" and "no".
+FLAGS = ("needs_options", "options_in_question", "multi")
 
 Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
@@ -45,9 +47,14 @@ class Items:
     strata: tuple[str, ...]
 
     def each_slice(self, kinds: tuple[str, ...]) -> Iterator[tuple[str, str, Ints]]:
-        """Kind, slice and the positions of its items, for every slice that exists."""
+        """Kind, slice and the positions of its items, for every slice that exists.
+
+        A flag that no item has makes no slice: "no" would be the whole.
+        """
         for kind in kinds:
             labels = np.asarray(self.slices[kind], dtype=object)
+            if kind in FLAGS and not (labels == "yes").any():
+                continue
             for label in sorted(set(self.slices[kind]) - {""}):
                 yield kind, label, np.flatnonzero(labels == label)
 
@@ -85,6 +92,15 @@ class Cube:
         """Number of rounds R, the blind answer included."""
         return int(self.status.shape[-1])
 
+    def of_student(self, s: int) -> Cube:
+        """The cells of one student alone."""
+        one = slice(s, s + 1)
+        return replace(
+            self,
+            students=self.students[one],
+            **{name: getattr(self, name)[:, one] for name in _CELLS},
+        )
+
     def asked(self) -> Bools:
         """Cells that exist, shape (U, S, N)."""
         return self.status[..., 0] != NOT_ASKED
@@ -97,6 +113,9 @@ class Cube:
         """
         failed = self.status != OK if policy == "drop" else self.status == ERROR
         return self.asked() & ~failed.any(axis=-1) & ~self.guide_error
+
+
+_CELLS = ("status", "right", "verdict", "guide_error", "leak", "leaked")
 
 
 def trajectory_cubes(trajectories: pa.Table) -> list[Cube]:
@@ -189,8 +208,8 @@ def zero_shot_cubes(zero_shot: pa.Table) -> list[Cube]:
     """The teachers' own answers as cubes with one nameless student and one round.
 
     Args:
-        zero_shot: columns league, teacher, item_id, dataset, domain, cluster_id, band, n_options, status,
-            correct.
+        zero_shot: columns league, teacher, item_id, dataset, domain, cluster_id, band, n_options, the
+            flags, status, correct.
 
     Raises:
         UserError: as `trajectory_cubes`.
@@ -232,7 +251,7 @@ class _Coded:
 
     def __init__(self, table: pa.Table, name: str, columns: tuple[str, ...]) -> None:
         self.table, self.name = table, name
-        for column in (*columns, "dataset", "domain", "cluster_id", "band", "n_options"):
+        for column in (*columns, "dataset", "domain", "cluster_id", "band", "n_options", *FLAGS):
             if column not in table.column_names:
                 raise UserError(
                     f"{name}: column {column!r} is missing; the table has {', '.join(table.column_names)}"
@@ -279,14 +298,15 @@ class _Coded:
 
     def numbers(self, column: str) -> Ints:
         """A whole-number column; missing values become -1."""
-        return np.asarray(self.table[column].fill_null(-1).to_numpy(), dtype=np.int32)
+        values = self.table[column].cast(pa.int32())
+        return np.asarray(values.fill_null(-1).to_numpy(), dtype=np.int32)
 
     def leagues(self) -> Iterator[tuple[str, Ints, _Frame]]:
         """Each league with its rows and its items."""
         league, item = self.codes("league"), self.codes("item_id")
         texts = {column: self.codes(column) for column in ("dataset", "domain", "cluster_id")}
         codes = {column: coded.code for column, coded in texts.items()}
-        codes |= {column: self.numbers(column) for column in ("band", "n_options")}
+        codes |= {column: self.numbers(column) for column in ("band", "n_options", *FLAGS)}
         for key, rows in _groups(league.code):
             of_item: dict[str, Ints] = {}
             for column, values in codes.items():
@@ -337,6 +357,8 @@ class _Frame:
             slices[kind] = tuple(self._texts[kind][code] for code in self._of_item[kind][ids].tolist())
         for kind in ("band", "n_options"):
             slices[kind] = tuple(str(v) if v >= 0 else "" for v in self._of_item[kind][ids].tolist())
+        for kind in FLAGS:
+            slices[kind] = tuple(("", "no", "yes")[v + 1] for v in self._of_item[kind][ids].tolist())
         strata = tuple(self._texts["dataset"][code] for code in dataset[starts].tolist())
         names = tuple(self._names[code] for code in ids.tolist())
         return Items(names, slices, np.cumsum(starts) - 1, strata)

@@ -13,6 +13,10 @@ Floats = NDArray[np.float64]
 
 #: Metrics of the verdicts, in the order of the pooled statistics.
 JUDGING = ("JA", "JA_none", "JA_balanced", "JA_mcc", "JA_always_wrong")
+#: Counts that they rest on.
+POOLED = ("judged", "judged_right", "hit_right", "hit_wrong", "none")
+#: Answers that changed in a round: to right, and away from it.
+MOVES = ("Fix", "Reg")
 #: CA by the worst leak of a cell's guides, in the order of `LEAKS`.
 BY_LEAK = ("CA_leak_none", "CA_leak_option", "CA_leak_gold")
 #: CA beside that of a control arm: filled in from other units.
@@ -25,13 +29,21 @@ TAUGHT_ONLY = (*JUDGING, "CA_masked", *BY_LEAK, "headroom", "net_verdict")
 class Layout:
     """Where the sums of a unit stand and which metrics they give.
 
-    Sums per unit: cells n_m, then right_{m,t}, then the pooled counts, then right_{m,T} with leaks masked, then per
-    kind of leak its cells and how many were right at 0 and at T.
+    Sums per unit: cells n_m, then right_{m,t}, then the pooled counts of the verdicts, then Fix_t and Reg_t for
+    t = 1..T, then right_{m,T} with leaks masked, then per kind of leak its cells and how many were right at 0 and at
+    T, then per number of options the cells of each student.
+
+    Attributes:
+        students: S.
+        rounds: R, the blind answer included.
+        own: zero-shot answers of the teacher itself.
+        options: numbers of options that items have, -1 for unknown.
     """
 
     students: int
     rounds: int
-    own: bool  # zero-shot answers of the teacher itself
+    own: bool
+    options: tuple[int, ...] = ()
 
     @property
     def pooled(self) -> int:
@@ -39,24 +51,33 @@ class Layout:
 
     @property
     def width(self) -> int:
-        return self.pooled + (0 if self.own else 7 + self.students + 3 * len(BY_LEAK))
+        return self.pooled if self.own else self.by_options + self.students * len(self.options)
+
+    @property
+    def moves(self) -> int:
+        return self.pooled + len(POOLED)
 
     @property
     def masked(self) -> int:
-        return self.pooled + 7
+        return self.moves + 2 * (self.rounds - 1)
 
     @property
     def by_leak(self) -> int:
         return self.masked + self.students
 
     @property
+    def by_options(self) -> int:
+        return self.by_leak + 3 * len(BY_LEAK)
+
+    @property
     def metrics(self) -> list[tuple[str, int]]:
         if self.own:
             return [("AA", 0)]
         last = self.rounds - 1
-        curve = [("p", t) for t in range(self.rounds)] + [("CA", t) for t in range(1, self.rounds)]
+        curve = [("p", t) for t in range(self.rounds)]
+        curve += [(name, t) for name in ("CA", *MOVES) for t in range(1, self.rounds)]
         round_one = [(name, 1) for name in (*JUDGING, "GA", "regression")]
-        whole = ("RA", "normalised_gain", "CA_masked", *BY_LEAK, *RELATIVE)
+        whole = ("RA", "normalised_gain", "corrected_gain", "CA_masked", *BY_LEAK, *RELATIVE)
         return [*curve, *round_one, *((name, last) for name in whole)]
 
     def rounds_read(self, metric: str, t: int) -> list[int]:
@@ -65,6 +86,8 @@ class Layout:
             return [t]
         if metric in JUDGING:
             return [0]
+        if metric in MOVES:
+            return [t - 1, t]
         return list(range(1, t + 1)) if metric == "RA" else [0, t]
 
 
@@ -99,6 +122,11 @@ def statistics(totals: Floats, layout: Layout, present: Bools) -> Floats:
             out[:, k] = _ratio(totals[:, at + 2] - totals[:, at + 1], totals[:, at])
         elif metric in RELATIVE:
             out[:, k] = np.nan
+        elif metric in MOVES:
+            out[:, k] = totals[:, layout.moves + MOVES.index(metric) * (layout.rounds - 1) + t - 1]
+        elif metric == "corrected_gain":
+            above_chance = _above_chance(totals, layout)
+            out[:, k] = _mean_over_students(right[:, :, t] - right[:, :, 0], above_chance, present)
         elif metric == "normalised_gain":
             gain = _mean_over_students(right[:, :, t] - right[:, :, 0], cells, present)
             out[:, k] = _ratio(gain, _mean_over_students(cells - right[:, :, 0], cells, present))
@@ -136,9 +164,10 @@ def relative(gain: Floats, sham: Floats, oracle: Floats, verdict: Floats) -> Flo
 
 def _pooled(totals: Floats, layout: Layout) -> Floats:
     """JA and its companions, GA and regression, shape (U, 7, B)."""
-    fixed, lost, judged, judged_right, hit_right, hit_wrong, none = np.moveaxis(
-        totals[:, layout.pooled : layout.masked], 1, 0
+    judged, judged_right, hit_right, hit_wrong, none = np.moveaxis(
+        totals[:, layout.pooled : layout.moves], 1, 0
     )
+    fixed, lost = totals[:, layout.moves], totals[:, layout.moves + layout.rounds - 1]
     n = _added(totals[:, : layout.students])
     right0 = _added(totals[:, layout.students : layout.pooled : layout.rounds])
     judged_wrong = judged - judged_right
@@ -159,6 +188,16 @@ def _pooled(totals: Floats, layout: Layout) -> Floats:
         ],
         axis=1,
     )
+
+
+def _above_chance(totals: Floats, layout: Layout) -> Floats:
+    """sum over cells of 1 - 1 / (number of options) per student, shape (U, S, B); NaN where one is unknown."""
+    total = np.zeros((totals.shape[0], layout.students, totals.shape[2]))
+    for k, options in enumerate(layout.options):
+        at = layout.by_options + layout.students * k
+        cells = totals[:, at : at + layout.students]
+        total += np.where(cells > 0, np.nan, 0.0) if options < 2 else cells * (1 - 1 / options)
+    return total
 
 
 def _retained(right: Floats, cells: Floats) -> Floats:
@@ -201,7 +240,7 @@ def clusters_read(sums: NDArray[np.int32], layout: Layout) -> Ints:
     by_metric = {metric: used for metric, _ in layout.metrics}
     if not layout.own:
         right = sums[:, layout.students : layout.pooled : layout.rounds].sum(axis=1)
-        judged = (sums[:, layout.pooled + 2] > 0).sum(axis=1)
+        judged = (sums[:, layout.pooled] > 0).sum(axis=1)
         by_metric |= {metric: judged for metric in JUDGING if metric != "JA_none"}
         by_metric |= {
             metric: (sums[:, layout.by_leak + 3 * k] > 0).sum(axis=1) for k, metric in enumerate(BY_LEAK)

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from magister.contracts.schemas import ARMS, METRICS, STATUSES, TEACHING_BOARD
+from magister.contracts.schemas import BOARD_METRICS, TEACHING_BOARD
 from magister.errors import UserError
+from magister.teaching._board_text import board_order, render_markdown, render_text, row_name
+
+__all__ = ["BOARD_SCHEMA", "board_order", "render_markdown", "render_text", "row_name", "teaching_board"]
 
 BOARD_SCHEMA = TEACHING_BOARD.schema
 _COUNTS = tuple(name for name in BOARD_SCHEMA.names if name.startswith("n_"))
+_NOT_RUN = {
+    "net_CA": "the arm sham was not run",
+    "headroom": "the arms sham and oracle_tell were not both run",
+}
 _ABSENT = {"value": None, "ci_low": None, "ci_high": None, "status": "not_computable"}
 
 
-def teaching_board(metrics: pa.Table) -> pa.Table:
+def teaching_board(metrics: pa.Table, standings: pa.Table) -> pa.Table:
     """The headline metrics, a row per league, arm and teacher.
 
     Args:
-        metrics: table of contract `metrics`; rows of slice kind "overall" are read, CA at its last round.
+        metrics: table of contract `metrics`; rows of slice kind "overall" are read, CA at its last round, and of
+            slice kind "student" those of the arm oracle_tell.
+        standings: table of contract `standings`; rows of CA are read.
 
     Returns:
         Table of `BOARD_SCHEMA`: by league, teachers first by rank, then the control arms. Rows of one rank
@@ -31,7 +38,7 @@ def teaching_board(metrics: pa.Table) -> pa.Table:
         UserError: if the rows mix policies, levels or seeds, which cannot be compared.
     """
     entries: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = {}
-    headline = pc.is_in(metrics["metric"], pa.array(METRICS))
+    headline = pc.is_in(metrics["metric"], pa.array(BOARD_METRICS))
     overall = pc.equal(metrics["slice_kind"], "overall")
     for row in metrics.filter(pc.and_(headline, overall)).to_pylist():
         entry = entries.setdefault((row["league"], row["arm"], row["teacher"]), {})
@@ -45,7 +52,13 @@ def teaching_board(metrics: pa.Table) -> pa.Table:
             raise UserError(
                 f"metrics: {setting} must be one for a board, here are {listed}; make a board of each"
             )
+    gain = standings.filter(pc.equal(standings["metric"], "CA"))
+    stood = {(row["league"], row["teacher"]): row for row in gain.to_pylist()}
+    still = _unresponsive(metrics)
     rows = [_board_row(key, entry) for key, entry in entries.items()]
+    for row in rows:
+        _stand(row, stood.get((row["league"], row["teacher"])) if row["arm"] == "taught" else None)
+        row["unresponsive"] = still.get(row["league"])
     _rank(rows)
     rows.sort(key=board_order)
     return pa.Table.from_pylist(rows, schema=BOARD_SCHEMA)
@@ -54,8 +67,10 @@ def teaching_board(metrics: pa.Table) -> pa.Table:
 def _board_row(key: tuple[str, str, str], entry: dict[str, dict[str, Any]]) -> dict[str, Any]:
     league, arm, teacher = key
     board: dict[str, Any] = {"league": league, "arm": arm, "teacher": teacher, "rank": None}
-    for metric in METRICS:
-        reason = "no teacher of its own in this arm" if arm != "taught" else "not in the metrics"
+    for metric in BOARD_METRICS:
+        reason = (
+            _NOT_RUN.get(metric, "not in the metrics") if arm == "taught" else "no teacher of its own here"
+        )
         row = entry.get(metric, _ABSENT | {"reason": reason})
         name = metric.lower()
         board |= {name: row["value"], f"{name}_ci_low": row["ci_low"], f"{name}_ci_high": row["ci_high"]}
@@ -71,6 +86,33 @@ def _board_row(key: tuple[str, str, str], entry: dict[str, dict[str, Any]]) -> d
     return board | {name: some[name] for name in ("policy", "resamples", "seed", "level")}
 
 
+def _stand(row: dict[str, Any], stood: dict[str, Any] | None) -> None:
+    """Fill in the place among the teachers; nothing for control arms."""
+    for name in ("rank_low", "rank_high", "p_first", "group"):
+        row[name] = stood[name] if stood else None
+    for name in ("random_ci_low", "random_ci_high", "random_reason"):
+        row[f"ca_{name}"] = stood[name] if stood else None
+
+
+def _unresponsive(metrics: pa.Table) -> dict[str, list[str]]:
+    """By league the students whom being told the answer does not move; no entry where nobody was told."""
+    told = pc.and_(pc.equal(metrics["arm"], "oracle_tell"), pc.equal(metrics["slice_kind"], "student"))
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    rows = metrics.filter(pc.and_(told, pc.equal(metrics["metric"], "CA"))).to_pylist()
+    for row in sorted(rows, key=lambda row: row["round"]):
+        found.setdefault(row["league"], {})[row["slice"]] = row
+    return {
+        league: sorted(name for name, row in students.items() if _is_still(row))
+        for league, students in found.items()
+    }
+
+
+def _is_still(row: dict[str, Any]) -> bool:
+    # Without variation there is no interval; the value then speaks for itself.
+    floor = row["value"] if row["ci_low"] is None else row["ci_low"]
+    return floor is not None and floor <= 0
+
+
 def _rank(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         if row["arm"] != "taught" or row["ca"] is None:
@@ -79,226 +121,3 @@ def _rank(rows: list[dict[str, Any]]) -> None:
         # Equal scores that were added up in another order may differ in the last bit: that is no difference.
         better = sum(1 for other in rivals if other["ca"] is not None and other["ca"] > row["ca"] + 1e-12)
         row["rank"] = better + 1
-
-
-def board_order(row: dict[str, Any]) -> tuple[Any, ...]:
-    """Sort key of a row: by league, teachers first by rank, then the control arms.
-
-    Args:
-        row: with `league`, `arm`, `teacher` and `rank`.
-    """
-    arm = ARMS.index(row["arm"]) if row["arm"] in ARMS else len(ARMS)
-    unranked = row["rank"] is None
-    return row["league"], row["arm"] != "taught", arm, unranked, row["rank"] or 0, row["teacher"]
-
-
-def row_name(row: dict[str, Any]) -> str:
-    """Name of a row: the teacher, and the arm where it is not the usual one.
-
-    Args:
-        row: with `arm` and `teacher`.
-    """
-    name = " ".join(str(row["teacher"]).split())
-    return name if row["arm"] in ("taught", row["teacher"]) else f"{row['arm']}: {name}"
-
-
-def render_text(board: pa.Table, width: int = 80) -> str:
-    """The board as text: percent points, intervals in brackets, "-" for unknown with its reason below.
-
-    Args:
-        board: table of `BOARD_SCHEMA`.
-        width: columns available, at least 72; longer names are cut.
-
-    Returns:
-        Lines of at most `width` columns, ending in a newline.
-    """
-    width = max(width, 72)
-    if not board.num_rows:
-        return "No teacher has been rated yet.\n"
-    lines: list[str] = []
-    for league, rows in _by_league(board):
-        longest = max(len(row_name(row)) for row in rows)
-        name_width = min(max(longest, len("wrong_oracle")), width - 57)
-        level = f"{100 * rows[0]['level']:g} %"
-        lines += [f"Teaching, league {league}: change of the students' accuracy, percent points", ""]
-        head = f"{'':>3} {'teacher':<{name_width}} {'CA':>6} {level + ' interval':<17}"
-        lines.append(head + "".join(f"{metric:>7}" for metric in METRICS[1:]))
-        controls = False
-        for row in rows:
-            if row["arm"] != "taught" and not controls:
-                controls = True
-                lines.append("    control arms")
-            lines.append(_text_row(row, name_width))
-        lines += ["", *_intervals(rows, width), *_footer(rows, width), ""]
-    return "\n".join(lines)
-
-
-def render_markdown(board: pa.Table) -> str:
-    """The board as Markdown tables with the same content as `render_text`.
-
-    Args:
-        board: table of `BOARD_SCHEMA`.
-
-    Returns:
-        Markdown, ending in a newline.
-    """
-    if not board.num_rows:
-        return "No teacher has been rated yet.\n"
-    lines: list[str] = []
-    for league, rows in _by_league(board):
-        lines += [f"### Teaching: {_escape(league)}", ""]
-        lines.append("| rank | teacher | CA (points) | AA % | JA % | GA % | RA % | note |")
-        lines.append("|---:|:---|:---|:---|:---|:---|:---|:---|")
-        for row in rows:
-            name = (
-                _escape(row["teacher"]) if row["arm"] == "taught" else f"*control: {_escape(row_name(row))}*"
-            )
-            cells = [_with_interval(row, metric.lower()) for metric in METRICS]
-            note = "" if row["separated_from_zero"] else _unseparated(row)
-            lines.append("| " + " | ".join([_rank_text(row), name, *cells, note]) + " |")
-        lines += ["", *(f"- {_escape(line)}" for line in _notes(rows)), ""]
-    return "\n".join(lines)
-
-
-def _by_league(board: pa.Table) -> list[tuple[str, list[dict[str, Any]]]]:
-    # A stored board is sorted by its key; people read it by rank.
-    grouped: dict[str, list[dict[str, Any]]] = {}
-    for row in sorted(board.to_pylist(), key=board_order):
-        grouped.setdefault(row["league"], []).append(row)
-    return list(grouped.items())
-
-
-def _text_row(row: dict[str, Any], name_width: int) -> str:
-    mark = " " if row["separated_from_zero"] else "~" if row["separated_from_zero"] is False else " "
-    start = f"{_rank_text(row):>3} {_cut(row_name(row), name_width):<{name_width}} {_points(row['ca']):>6} "
-    interval = f"{_brackets(row, 'ca')}{mark}"
-    rest = "".join(f"{_percent(row[metric.lower()], metric):>7}" for metric in METRICS[1:])
-    return (start + f"{interval:<17}" + rest).rstrip()
-
-
-def _intervals(rows: list[dict[str, Any]], width: int) -> list[str]:
-    """Intervals of the other metrics, for the rows that have any."""
-    shown = METRICS[1:]
-    widths = [17 if metric == "RA" else 15 for metric in shown]
-    name_width = width - sum(widths)
-    lines = [f"{'intervals':<{name_width}}" + "".join(map(str.rjust, shown, widths))]
-    for row in rows:
-        cells = [_brackets(row, metric.lower(), signed=metric == "RA") for metric in shown]
-        if any(cell != "-" for cell in cells):
-            name = _cut(row_name(row), name_width - 1)
-            lines.append(f"{name:<{name_width}}" + "".join(map(str.rjust, cells, widths)))
-    return [*lines, ""] if len(lines) > 1 else []
-
-
-def _footer(rows: list[dict[str, Any]], width: int) -> list[str]:
-    lines: list[str] = []
-    for note in _notes(rows):
-        lines += _wrap(note, width)
-    return lines
-
-
-def _notes(rows: list[dict[str, Any]]) -> list[str]:
-    """What has to stand beside the numbers: sizes, policy, statuses, and why a number is missing."""
-    first = rows[0]
-    policy = {
-        "wrong": "a reply without an answer counts as wrong",
-        "drop": "cells with a reply without an answer are dropped",
-    }
-    notes = [
-        "CA: change of accuracy from the blind answer to the last round. AA: the teacher's own accuracy. "
-        "JA: verdicts that are right. GA: wrong answers fixed in round 1. RA: growth after round 1.",
-        f"n: {_range(rows, 'n_items')} items, {_range(rows, 'n_clusters')} clusters, "
-        f"{_range(rows, 'n_students')} students, {_range(rows, 'rounds')} rounds. "
-        f"Policy {first['policy']}: {policy[first['policy']]}.",
-        f"Intervals: {first['level'] * 100:g} %, {first['resamples']} resamples of clusters "
-        f"(seed {first['seed']}), for these students.",
-    ]
-    if any(row["arm"] != "taught" for row in rows):
-        notes.append("Control arms have no rank, and no AA and JA of their own.")
-    loose = [row_name(row) for row in rows if row["separated_from_zero"] is False]
-    if loose:
-        notes.append(f"~ not separated from no effect (the interval of CA includes 0): {', '.join(loose)}.")
-    statuses = {name: sum(row[f"n_{name}"] for row in rows) for name in STATUSES}
-    total = sum(statuses.values())
-    counted = ", ".join(f"{name} {count}" for name, count in statuses.items() if count) or "none"
-    notes.append(f"Student replies of rounds 0 and last, all rows, by status: {counted} (of {total}).")
-    dropped = sum(row["n_dropped"] for row in rows)
-    if dropped:
-        notes.append(f"Cells dropped: {dropped} of {dropped + sum(row['n_cells'] for row in rows)}.")
-    return notes + _reasons(rows)
-
-
-def _reasons(rows: list[dict[str, Any]]) -> list[str]:
-    """One note per metric and reason, with the rows it holds for."""
-    found: dict[tuple[str, str, str], list[str]] = {}
-    for row in rows:
-        for metric in METRICS:
-            status, reason = row[f"{metric.lower()}_status"], row[f"{metric.lower()}_reason"]
-            # That a control arm has no teacher needs no note.
-            if reason and not (row["arm"] != "taught" and metric in ("AA", "JA")):
-                found.setdefault((metric, status, reason), []).append(row_name(row))
-    label = {"not_computable": "unknown (-)", "no_interval": "without interval", "ok": "note"}
-    notes = []
-    for (metric, status, reason), names in found.items():
-        who = ", ".join(names) if len(names) < len(rows) else "all rows"
-        notes.append(f"{metric} {label.get(status, status)}, {who}: {reason}.")
-    return notes
-
-
-def _with_interval(row: dict[str, Any], name: str) -> str:
-    signed = name in ("ca", "ra")
-    value = row[name]
-    if value is None:
-        return "-"
-    shown = _points(value) if signed else f"{100 * value:.1f}"
-    brackets = _brackets(row, name, signed=signed)
-    return shown if brackets == "-" else f"{shown} {brackets}"
-
-
-def _brackets(row: dict[str, Any], name: str, *, signed: bool = True) -> str:
-    low, high = row[f"{name}_ci_low"], row[f"{name}_ci_high"]
-    if low is None or high is None:
-        return "-"
-    if signed:
-        return f"[{_points(low):>5}, {_points(high):>5}]"
-    return f"[{100 * low:4.1f}, {100 * high:4.1f}]"
-
-
-def _points(value: float | None) -> str:
-    if value is None:
-        return "-"
-    # A growth of ten times and more would burst its column with a decimal.
-    text = f"{100 * value:+.1f}" if abs(value) < 9.9 else f"{100 * value:+.0f}"
-    return "0.0" if text in ("+0.0", "-0.0") else text
-
-
-def _percent(value: float | None, metric: str) -> str:
-    if value is None:
-        return "-"
-    return _points(value) if metric == "RA" else f"{100 * value:.1f}"
-
-
-def _unseparated(row: dict[str, Any]) -> str:
-    return "not separated from no effect" if row["separated_from_zero"] is False else "no interval"
-
-
-def _rank_text(row: dict[str, Any]) -> str:
-    return "-" if row["rank"] is None else str(row["rank"])
-
-
-def _range(rows: list[dict[str, Any]], name: str) -> str:
-    low, high = min(row[name] for row in rows), max(row[name] for row in rows)
-    return str(low) if low == high else f"{low}-{high}"
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
-
-
-def _escape(text: str) -> str:
-    """Names are data: markup or a line break in one must not change the page."""
-    return " ".join(re.sub(r"([\\|*`\[\]])", r"\\\1", text).replace("<", "&lt;").split())

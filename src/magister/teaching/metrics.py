@@ -16,9 +16,13 @@ JA_mcc [1]                 Matthews correlation of verdict and truth; "none" cou
 JA_always_wrong [1]        1 - p_0 over the cells of JA: the JA of a teacher that always says "wrong"
 GA [1]                     |wrong at 0 and right at 1| / |wrong at 0|; pooled over (m, n)
 regression [1]             rho = |right at 0 and wrong at 1| / |right at 0|; pooled over (m, n)
+Fix [t = 1..T]             cells wrong at t - 1 and right at t: a count, pooled over (m, n)
+Reg [t = 1..T]             cells right at t - 1 and wrong at t: a count, pooled over (m, n)
 RA [T]                     mean over m of prod_{t=2..T} r_{m,t} - 1, r_{m,t} = 1 + (Fix - Reg) / C_{m,t-1},
                            C_{m,t} the number right, r = 1 where C_{m,t-1} = 0
 normalised_gain [T]        (p_T - p_0) / (1 - p_0) with p_t the mean over m: a ratio of means
+corrected_gain [T]         CA in units of what lies above chance: mean over m of (p_{m,T} - p_{m,0}) / (1 - c_m), c_m
+                           the mean of 1 / (number of options) over the student's cells
 CA_masked [T]              CA with leaks masked: from the first guide of a cell that leaked an option or the gold
                            value on, the student keeps the answer it had before
 CA_leak_none [T]           change of the share right over the cells whose guides leaked nothing; pooled
@@ -34,15 +38,20 @@ JA and its companions, the rows on leaks, headroom and net_verdict exist for arm
 but sham, and the last three only where their control arms were run with the same students and items. In arms
 without a teacher the teacher column repeats the arm. Differences are paired: both arms see the same resamples.
 
+**Slices.** "overall" pools all items (micro); "macro" is the mean over the datasets that have a value, where there
+are two or more; then by domain, dataset, band, number of options and flag of the items (`needs_options`,
+`options_in_question`, `multi`: "yes" and "no", where any item has it), and by student.
+
 **Denominators.** A cell with a status "error" in any round, of the student or of a guide, is dropped whole:
 infrastructure is never an answer. Policy "wrong": every other status, context_exceeded included, is a wrong
 answer, and a verdict "none" is a non-match in JA. Policy "drop": cells with any status but "ok" are
 dropped, and cells without a verdict leave JA. `n_cells` are the cells used, `n_dropped` those asked but not
 used; `n_<status>` counts the student replies of the slice in the rounds the metric reads, before any cell
-is dropped (CA: 0 and t; p: t; JA and companions: 0; GA and regression: 0 and 1; RA: 1..T; normalised_gain:
-0 and T; AA: the teacher's zero-shot replies).
+is dropped (CA: 0 and t; p: t; JA and companions: 0; GA and regression: 0 and 1; Fix and Reg: t - 1 and t; RA: 1..T;
+the gains: 0 and T; AA: the teacher's zero-shot replies).
 
-**Intervals.** Percentile bootstrap over clusters of items, resampled within their dataset. The students are
+**Intervals.** Percentile bootstrap over clusters of items, resampled within their dataset, at a level that allows for
+few clusters (`magister.stats.expanded_intervals`). The students are
 fixed: the estimand is the effect on *these* students over items like these, and a resample of a cluster
 takes it for all students at once. Teachers with the same clusters share their resamples (paired), and an
 interval depends on no other teacher. All sums are sums of whole numbers, which floats hold exactly, and the
@@ -55,65 +64,54 @@ says so.
 
 References:
     Teach2Eval (ICLR 2026); Hake (1998), Am. J. Phys. 66, 64-74 (normalised gain); Davison and Hinkley (1997),
-    sections 3.8 and 5.3 (stratified and percentile bootstrap).
+    sections 3.8 and 5.3 (stratified and percentile bootstrap); Hesterberg (2015), The American Statistician 69,
+    371-386 (expanded percentile intervals).
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from magister.contracts.schemas import METRICS_TABLE, STATUSES
+from magister.contracts.schemas import METRIC_RANGES, METRICS_TABLE, SHARES, STATUSES
 from magister.errors import UserError
 from magister.stats import (
     REASONS,
     BootstrapWeights,
     Estimate,
     bootstrap_weights,
-    percentile_intervals,
+    expanded_intervals,
     wilson,
 )
-from magister.teaching._cube import (
-    CORRECT,
-    NONE,
-    WRONG,
-    Bools,
-    Cube,
-    Ints,
-    trajectory_cubes,
-    zero_shot_cubes,
-)
-from magister.teaching._formulas import (
-    BY_LEAK,
-    JUDGING,
-    RELATIVE,
-    TAUGHT_ONLY,
-    Floats,
-    Layout,
-    clusters_read,
-    final_gain,
-    nothing_retained,
-    relative,
-    statistics,
-)
+from magister.teaching._cube import FLAGS, Bools, Cube, Ints, trajectory_cubes, zero_shot_cubes
+from magister.teaching._formulas import BY_LEAK, JUDGING, MOVES, Floats, Layout, clusters_read
 from magister.teaching._identities import Identity, check_identities
+from magister.teaching._measure import (
+    Controls,
+    Counts,
+    Job,
+    Policy,
+    controls_of,
+    count,
+    job_of,
+    measure,
+    shown,
+)
 
 __all__ = ["SLICE_KINDS", "Identity", "Policy", "check_identities", "teaching_metrics"]
 
-Policy = Literal["wrong", "drop"]
-
-SLICE_KINDS = ("overall", "domain", "dataset", "band", "n_options")
+# By items; "macro" and "student" stand beside these.
+SLICE_KINDS = ("overall", "domain", "dataset", "band", "n_options", *FLAGS)
 _STATUS_COLUMNS = tuple(f"n_{status}" for status in STATUSES)
 # Replicates of one batch of teachers may take this much memory.
 _BATCH_BYTES = 96 * 2**20
-_SHARES = ("p", "AA", "JA", "JA_none", "JA_balanced", "JA_always_wrong", "GA", "regression")
 _WHY_UNDEFINED = {
     "GA": "no cell was wrong at round 0: nothing to fix",
     "regression": "no cell was right at round 0: nothing to lose",
@@ -122,6 +120,7 @@ _WHY_UNDEFINED = {
     "JA_balanced": "the cells of round 0 are all right or all wrong",
     "JA_mcc": "verdicts or truths do not vary",
     "RA": "no round after 1, or nothing right that could be retained",
+    "corrected_gain": "the number of options of some items is unknown",
     "normalised_gain": "every cell was right at round 0: nothing to gain",
     "CA_masked": "no cell in use",
     "net_CA": "no cell of the arm sham in use",
@@ -153,7 +152,7 @@ def teaching_metrics(
     Args:
         trajectories: table of that contract: rounds 0..T of every (league, arm, teacher, student, item).
         zero_shot: the teachers' own answers (league, teacher, item_id, dataset, domain, cluster_id, band,
-            n_options, status, correct), or None: AA then is "not_computable".
+            n_options, the flags, status, correct), or None: AA then is "not_computable".
         policy: "wrong" or "drop", see the module.
         resamples: bootstrap resamples; 0 for values without intervals.
         level: confidence level, 0..1.
@@ -173,7 +172,7 @@ def teaching_metrics(
         raise UserError(f"resamples and seed must be 0 or more, not {resamples} and {seed}")
     settings = _Settings(policy, resamples, level, seed)
     weights: dict[tuple[str, ...], BootstrapWeights] = {}
-    tables = []
+    tables: list[pa.Table] = []
     taught = []
     for cube in trajectory_cubes(trajectories):
         tables += _cube_tables(cube, settings, weights)
@@ -186,172 +185,108 @@ def teaching_metrics(
     return rows.sort_by([(column, "ascending") for column in METRICS_TABLE.key])
 
 
-@dataclass(frozen=True)
-class _Job:
-    """What all slices of a cube share; `kept` are the cells in use, shape (U, S, N)."""
-
-    cube: Cube
-    layout: Layout
-    settings: _Settings
-    weights: BootstrapWeights
-    kept: Bools
-
-
-@dataclass(frozen=True)
-class _Counts:
-    """Whole-number sums of one slice for a batch of units.
-
-    Attributes:
-        units: arm and teacher of each unit.
-        sums: shape (U, F, c), see `Layout`.
-        clusters: positions of the c clusters among those of the cube.
-        n_items: items with a cell in use, shape (U,).
-        statuses: replies before any cell is dropped, shape (U, R, len(STATUSES)).
-        asked: cells before any is dropped, shape (U,).
-    """
-
-    units: tuple[tuple[str, str], ...]
-    sums: NDArray[np.int32]
-    clusters: Ints
-    n_items: Ints
-    statuses: Ints
-    asked: Ints
+_Slice = tuple[str, str, Ints]
+"""Kind, label and positions of the items."""
 
 
 def _cube_tables(
     cube: Cube, settings: _Settings, weights: dict[tuple[str, ...], BootstrapWeights]
-) -> list[pa.Table]:
+) -> Iterator[pa.Table]:
     """Rows of every unit, slice and metric of a cube."""
     strata = cube.items.strata
     if strata not in weights:
         weights[strata] = bootstrap_weights(strata, resamples=settings.resamples, seed=settings.seed)
-    layout = Layout(len(cube.students), cube.rounds, own=cube.rounds == 1)
-    job = _Job(cube, layout, settings, weights[strata], cube.kept(settings.policy))
+    job = job_of(cube, settings.policy, weights[strata])
+    yield from _slice_tables(job, list(cube.items.each_slice(SLICE_KINDS)), settings)
+    if job.layout.own:
+        return
+    everything = np.arange(len(cube.items.ids))
+    for s, student in enumerate(cube.students):
+        alone = job_of(cube.of_student(s), settings.policy, weights[strata])
+        yield from _slice_tables(alone, [("student", student, everything)], settings)
+
+
+def _slice_tables(job: Job, slices: list[_Slice], settings: _Settings) -> Iterator[pa.Table]:
+    """Rows of some slices, a batch of units at a time; the macro rows where there are several datasets."""
+    cube, layout = job.cube, job.layout
     batch = max(1, _BATCH_BYTES // (8 * layout.width * max(settings.resamples, 1)))
-    tables = []
-    for kind, label, items in cube.items.each_slice(SLICE_KINDS):
-        controls = _controls(job, items)
-        for begin in range(0, len(cube.units), batch):
-            counts = _count(job, items, slice(begin, begin + batch))
-            tables.append(_rows(job, counts, kind, label, controls))
-    return tables
+    several = sum(kind == "dataset" for kind, _, _ in slices) > 1
+    for begin in range(0, len(cube.units), batch):
+        chosen = slice(begin, begin + batch)
+        teachers = {teacher for arm, teacher in cube.units[chosen] if arm == "taught"}
+        over = _Macro([], 0.0, 0.0, np.int64(0))
+        whole: tuple[Counts, Controls] | None = None
+        for kind, label, items in slices:
+            counts, controls = count(job, items, chosen), controls_of(job, items, teachers)
+            value, replicates = measure(job, counts, controls)
+            yield _rows(job, counts, controls, _Slot(kind, label, value, replicates), settings)
+            if kind == "overall":
+                whole = counts, controls
+            elif kind == "dataset" and several:
+                over = over.with_dataset(label, value, replicates)
+        if several and whole is not None:
+            yield _rows(job, *whole, over.slot(), settings)
 
 
-_Controls = dict[tuple[str, str], tuple[Floats, Floats]]
-"""CA of units that others are compared with: its value, shape (), and its replicates, shape (B,)."""
+@dataclass(frozen=True)
+class _Slot:
+    """What a slice has, for a batch of units.
+
+    Attributes:
+        kind: of the slice.
+        label: of the slice.
+        value: shape (U, M).
+        replicates: shape (U, M, B).
+        without: per unit and metric what the value is not over, length U of length M; none where empty.
+    """
+
+    kind: str
+    label: str
+    value: Floats
+    replicates: Floats
+    without: tuple[tuple[str, ...], ...] = ()
 
 
-def _controls(job: _Job, items: Ints) -> _Controls:
-    """CA of the control arms in one slice."""
-    found: _Controls = {}
-    for u, unit in enumerate(job.cube.units):
-        if job.layout.own or unit[0] not in ("sham", "oracle_tell", "verdict_only"):
-            continue
-        counts = _count(job, items, slice(u, u + 1))
-        total = counts.sums.sum(axis=2, dtype=np.int64)
-        present = total[:, : job.layout.students] > 0
-        value = final_gain(total[:, :, None].astype(np.float64), job.layout, present)[0, 0]
-        some = counts.sums[:, : job.layout.pooled].reshape(-1, counts.clusters.size).T
-        drawn = job.weights.totals(some, counts.clusters).T[None]
-        found[unit] = np.asarray(value), final_gain(drawn, job.layout, present)[0]
-    return found
+@dataclass(frozen=True)
+class _Macro:
+    """Sums over the datasets seen so far; a dataset counts where it has a value."""
 
+    unknown: list[tuple[str, Bools]]
+    value: Floats | float
+    replicates: Floats | float
+    known: NDArray[np.int64] | np.int64
 
-def _beside(units: Sequence[tuple[str, str]], gain: Floats, controls: _Controls, of: int) -> Floats:
-    """`relative` of some units, on values (`of` 0) or replicates (1); shape (U, 3, B)."""
-    unknown = np.full(gain.shape[1], np.nan)
-
-    def control(arm: str, teacher: str) -> Floats:
-        return (
-            np.broadcast_to(controls[arm, teacher][of], unknown.shape)
-            if (arm, teacher) in controls
-            else unknown
+    def with_dataset(self, label: str, value: Floats, replicates: Floats) -> _Macro:
+        lacks = np.isnan(value)
+        return _Macro(
+            [*self.unknown, (label, lacks)],
+            self.value + np.where(lacks, 0.0, value),
+            self.replicates + np.where(lacks[..., None], 0.0, replicates),
+            self.known + ~lacks,
         )
 
-    verdict = np.stack([control("verdict_only", teacher) for _, teacher in units])
-    return relative(gain, control("sham", "sham"), control("oracle_tell", "oracle_tell"), verdict)
-
-
-def _shown(metric: str, unit: tuple[str, str], controls: _Controls) -> bool:
-    """Whether a metric means anything for a unit, given the control arms that were run."""
-    arm, teacher = unit
-    if metric in TAUGHT_ONLY and arm != "taught":
-        return False
-    sham, oracle = ("sham", "sham") in controls, ("oracle_tell", "oracle_tell") in controls
-    if metric == "net_CA":
-        return sham and arm != "sham"
-    if metric == "headroom":
-        return sham and oracle
-    return metric != "net_verdict" or ("verdict_only", teacher) in controls
-
-
-def _count(job: _Job, items: Ints, chosen: slice) -> _Counts:
-    """Sums per unit and cluster over some items, for some units."""
-    cube, layout, kept = job.cube, job.layout, job.kept
-    asked = cube.asked()[chosen][:, :, items]
-    status = cube.status[chosen][:, :, items]
-    used = kept[chosen][:, :, items]
-    right = cube.right[chosen][:, :, items] & used[..., None]
-    cluster = cube.items.cluster[items]
-    starts = np.flatnonzero(np.concatenate([[True], cluster[1:] != cluster[:-1]]))
-
-    def per_cluster(marks: Bools) -> NDArray[np.int32]:
-        return np.asarray(np.add.reduceat(marks, starts, axis=-1, dtype=np.int32))
-
-    sums = np.empty((asked.shape[0], layout.width, starts.size), dtype=np.int32)
-    sums[:, : layout.students] = per_cluster(used)
-    by_round = per_cluster(np.moveaxis(right, -1, 2))  # (U, S, R, c)
-    sums[:, layout.students : layout.pooled] = by_round.reshape(asked.shape[0], -1, starts.size)
-    if not layout.own:
-        verdict = cube.verdict[chosen][:, :, items]
-        judged = used & (verdict != NONE) if job.settings.policy == "drop" else used
-        before, after = right[..., 0], right[..., 1]
-        pooled = (
-            used & ~before & after,
-            before & ~after,
-            judged,
-            judged & before,
-            judged & before & (verdict == CORRECT),
-            judged & ~before & (verdict == WRONG),
-            used & (verdict == NONE),
+    def slot(self) -> _Slot:
+        """The means."""
+        known = np.where(self.known > 0, self.known, np.nan)
+        units, metrics = known.shape
+        without = tuple(
+            tuple(", ".join(label for label, lacks in self.unknown if lacks[u, k]) for k in range(metrics))
+            for u in range(units)
         )
-        for k, marks in enumerate(pooled):
-            sums[:, layout.pooled + k] = per_cluster(marks.sum(axis=1, dtype=np.int32))
-        leaked = cube.leaked[chosen][:, :, items].astype(np.int64)
-        kept_at = np.minimum(leaked, cube.rounds) - 1
-        held = np.take_along_axis(right, kept_at[..., None], axis=-1)[..., 0]
-        sums[:, layout.masked : layout.by_leak] = per_cluster(held)
-        worst = cube.leak[chosen][:, :, items]
-        for k in range(len(BY_LEAK)):
-            cells = used & (worst == k)
-            for place, marks in enumerate((cells, cells & before, cells & right[..., -1])):
-                at = layout.by_leak + 3 * k + place
-                sums[:, at] = per_cluster(marks.sum(axis=1, dtype=np.int32))
-    statuses = np.stack([(status == code).sum(axis=(1, 2)) for code in range(len(STATUSES))], axis=-1)
-    n_items = used.any(axis=1).sum(axis=1)
-    return _Counts(cube.units[chosen], sums, cluster[starts], n_items, statuses, asked.sum(axis=(1, 2)))
+        return _Slot("macro", "datasets", self.value / known, self.replicates / known[..., None], without)
 
 
-def _rows(job: _Job, counts: _Counts, kind: str, label: str, controls: _Controls) -> pa.Table:
+def _rows(job: Job, counts: Counts, controls: Controls, slot: _Slot, settings: _Settings) -> pa.Table:
     """Values, intervals and counts of one slice as rows."""
-    cube, layout, settings, weights = job.cube, job.layout, job.settings, job.weights
+    cube, layout, weights = job.cube, job.layout, job.weights
     total = counts.sums.sum(axis=2, dtype=np.int64)
     present = total[:, : layout.students] > 0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        value = statistics(total[:, :, None].astype(np.float64), layout, present)[:, :, 0]
-        flat = counts.sums.reshape(-1, counts.clusters.size).T
-        drawn = weights.totals(flat, counts.clusters).T.reshape(*counts.sums.shape[:2], settings.resamples)
-        replicates = statistics(drawn, layout, present)
-    if not layout.own:
-        at = [metric for metric, _ in layout.metrics].index("RA")
-        value[:, at] = np.where(nothing_retained(total, layout), np.nan, value[:, at])
-        names = [metric for metric, _ in layout.metrics]
-        last, first = layout.metrics.index(("CA", layout.rounds - 1)), names.index(RELATIVE[0])
-        span = slice(first, first + len(RELATIVE))
-        value[:, span] = _beside(counts.units, value[:, last, None], controls, 0)[:, :, 0]
-        replicates[:, span] = _beside(counts.units, replicates[:, last], controls, 1)
-    found = percentile_intervals(
-        value.ravel(), replicates.reshape(value.size, settings.resamples).T, settings.level
+    found = expanded_intervals(
+        slot.value.ravel(),
+        slot.replicates.reshape(slot.value.size, settings.resamples).T,
+        weights,
+        settings.level,
+        counts.clusters,
     )
     clusters = clusters_read(counts.sums, layout)
     varies = _varies(weights, counts.clusters)
@@ -364,22 +299,22 @@ def _rows(job: _Job, counts: _Counts, kind: str, label: str, controls: _Controls
         absent = _absent_students(cube, layout, present[u])
         asked = int(counts.asked[u])
         for k, (metric, t) in enumerate(layout.metrics):
-            if not _shown(metric, (arm, teacher), controls):
+            if not shown(metric, (arm, teacher), controls) or (slot.kind == "macro" and metric in MOVES):
                 continue
             used = int(total[u, : layout.students].sum())
             if settings.policy == "drop" and metric in JUDGING and metric != "JA_none":
-                used = int(total[u, layout.pooled + 2])
+                used = int(total[u, layout.pooled])
             if metric in BY_LEAK:
                 used = int(total[u, layout.by_leak + 3 * BY_LEAK.index(metric)])
             basis = _Basis(metric, used, asked, int(clusters[u, k]), varies)
             result = _result(found[u * len(layout.metrics) + k], basis, settings.level)
+            without = f"unknown in {slot.without[u][k]}" if slot.without and slot.without[u][k] else ""
+            ok = still if result.status == "ok" else ""
             _append(
                 columns,
-                league=cube.league, arm=arm, teacher=teacher, slice_kind=kind, slice=label,
+                league=cube.league, arm=arm, teacher=teacher, slice_kind=slot.kind, slice=slot.label,
                 metric=metric, round=t, policy=settings.policy, status=result.status,
-                reason="; ".join(
-                    part for part in (result.reason, absent, still if result.status == "ok" else "") if part
-                ),
+                reason="; ".join(part for part in (result.reason, absent, without, ok) if part),
                 n_items=int(counts.n_items[u]), n_students=0 if layout.own else int(present[u].sum()),
                 n_clusters=int(clusters_used[u]), n_cells=used, n_dropped=asked - used,
                 **dict(zip(_STATUS_COLUMNS, replies[u][k], strict=True)),
@@ -414,11 +349,17 @@ def _result(found: Estimate, basis: _Basis, level: float) -> Estimate:
         return replace(bare, reason=REASONS["one_cluster"])
     if not varies:
         return replace(bare, reason="one cluster in each dataset: resamples cannot differ")
-    if found.status == "all_equal" and metric in _SHARES and found.value in (0.0, 1.0):
+    if found.status == "all_equal" and metric in SHARES and found.value in (0.0, 1.0):
         exact = wilson(int(found.value) * clusters, clusters, level).item()
         reason = f"Wilson interval over {clusters} clusters: all resamples are equal"
         return Estimate(found.value, exact.ci_low, exact.ci_high, None, 0, 0, "ok", reason)
-    return found if found.status == "ok" else bare
+    if found.status != "ok":
+        return bare
+    if found.ci_low is None or found.ci_high is None:
+        return found
+    # Student's t knows no bounds; a share has them.
+    floor, ceiling = METRIC_RANGES[metric]
+    return replace(found, ci_low=max(found.ci_low, floor), ci_high=min(found.ci_high, ceiling))
 
 
 def _absent_students(cube: Cube, layout: Layout, present: Bools) -> str:
@@ -453,6 +394,8 @@ def _missing_aa(
     columns: dict[str, list[Any]] = {name: [] for name in METRICS_TABLE.schema.names}
     for cube, teachers in taught:
         slices = [(kind, label) for kind, label, _ in cube.items.each_slice(SLICE_KINDS)]
+        if sum(kind == "dataset" for kind, _ in slices) > 1:
+            slices.append(("macro", "datasets"))
         for (kind, label), teacher in itertools.product(slices, teachers):
             if (cube.league, teacher, kind, label) in have:
                 continue

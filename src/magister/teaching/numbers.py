@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from magister.contracts.schemas import METRICS
+from magister.contracts.schemas import BOARD_METRICS
 from magister.teaching.board import board_order, row_name
 
 _COUNTS = ("n_items", "n_students", "n_clusters", "n_cells", "n_dropped")
+_PLACE = ("rank", "rank_low", "rank_high", "p_first")
 _INTERVAL = ("", "_ci_low", "_ci_high")
 _WHO = {name: pa.string() for name in ("league", "arm", "teacher", "series")}
 
@@ -41,14 +42,15 @@ def board_numbers(board: pa.Table) -> dict[str, dict[str, dict[str, float | int]
         board: table of contract `teaching_board`.
 
     Returns:
-        By league, then by teacher or control arm: CA with `ci_low` and `ci_high`, AA, JA, GA, RA, rank, rounds
-        and the counts of CA. A number that is unknown has no entry.
+        By league, then by teacher or control arm: CA with `ci_low` and `ci_high`, AA, JA, GA, RA, net CA, headroom,
+        masked CA, rank with its interval and how often it is 1, rounds and the counts of CA. A number that is
+        unknown has no entry.
     """
     numbers: dict[str, dict[str, dict[str, float | int]]] = {}
     for row in board.to_pylist():
-        found = {metric: row[metric.lower()] for metric in METRICS}
+        found = {metric: row[metric.lower()] for metric in BOARD_METRICS}
         found |= {"ci_low": row["ca_ci_low"], "ci_high": row["ca_ci_high"]}
-        found |= {name: row[name] for name in ("rank", "rounds", *_COUNTS)}
+        found |= {name: row[name] for name in (*_PLACE, "rounds", *_COUNTS)}
         known = {name: value for name, value in found.items() if value is not None}
         numbers.setdefault(row["league"], {})[row_name(row)] = known
     return numbers

@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from magister.contracts.schemas import ARMS, LEAKS, METRICS_TABLE, STATUSES, TRAJECTORIES, VERDICTS
+from magister.teaching._cube import FLAGS
 from magister.teaching._formulas import JUDGING
 from magister.teaching._record_columns import NULL, Columns, Ints, combined, read_binary, read_whole
 
 REQUIRED = ("teacher", "student", "item_id", "round", "correct")
 _DEFAULTS = {"arm": "taught", "dataset": "all", "domain": "all", "cluster_id": "a cluster per item"}
-_FACTS = ("dataset", "domain", "cluster_id", "band", "n_options")
+_FACTS = ("dataset", "domain", "cluster_id", "band", "n_options", *FLAGS)
 _KNOWN = {*TRAJECTORIES.schema.names}
 _OK, _ERROR = STATUSES.index("ok"), STATUSES.index("error")
 _NO_VERDICT = VERDICTS.index("none")
@@ -77,6 +78,9 @@ def _facts(columns: Columns, item: tuple[list[str], Ints], place: Ints) -> dict[
     for name, low, high in (("band", 1, 5), ("n_options", 2, 26)):
         coded[name] = columns.values(name, read_whole(low, high), f"a whole number from {low} to {high}")
         found[name] = pa.array(coded[name].astype(np.int32), mask=coded[name] == NULL)
+    for name in FLAGS:
+        coded[name] = columns.values(name, read_binary, "0 or 1")
+        found[name] = pa.array(coded[name] == 1, mask=coded[name] == NULL)
     first = np.zeros(int(place.max(initial=-1)) + 1, dtype=np.int64)
     first[place[::-1]] = np.arange(len(place))[::-1]
     for name, codes in coded.items():
@@ -301,7 +305,7 @@ def _assumed(columns: Columns) -> list[str]:
     if not columns.has("status"):
         defaults.append("status: ok in every row (so no reply counts as missing, cut off or failed)")
     notes = [f"Not in the file, assumed: {'; '.join(defaults)}."] if defaults else []
-    lacking = [name for name in ("band", "n_options") if not columns.has(name)]
+    lacking = [name for name in ("band", "n_options", *FLAGS) if not columns.has(name)]
     if lacking:
         notes.append(f"Not in the file, so no slices by it: {', '.join(lacking)}.")
     if not columns.has("verdict"):

@@ -6,11 +6,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magister.contracts.schemas import TRAJECTORIES
+from magister.teaching._cube import FLAGS
 
 
 def item_facts(items: pa.Table, bands: pa.Table) -> pa.Table:
-    """What the metrics slice by: dataset, domain, cluster, number of options and band of each item."""
-    facts = items.select(["item_id", "dataset", "domain", "cluster_id"]).append_column(
+    """What the metrics slice by: dataset, domain, cluster, flags, number of options and band of each item."""
+    facts = items.select(["item_id", "dataset", "domain", "cluster_id", *FLAGS]).append_column(
         "n_options", pc.list_value_length(items["options"]).cast(pa.int32())
     )
     return facts.join(bands.select(["item_id", "band"]), "item_id", join_type="left outer")
@@ -89,7 +90,7 @@ def zero_shot_table(league: str, items: pa.Table, bands: pa.Table, zero_shot: pa
         zero_shot: ANSWERS of all teachers.
 
     Returns:
-        Table (league, teacher, item_id, dataset, domain, cluster_id, band, n_options, status, correct).
+        Table (league, teacher, item_id, dataset, domain, cluster_id, band, n_options, flags, status, correct).
     """
     rows = zero_shot.select(["model", "item_id", "status", "correct"]).rename_columns({"model": "teacher"})
     rows = rows.join(item_facts(items, bands), "item_id", join_type="left outer")
