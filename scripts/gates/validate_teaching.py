@@ -30,6 +30,7 @@ def run(step: Step) -> None:
         revisions=step.table("revisions"),
         trajectories=step.table("trajectories"),
         metrics=step.table("metrics"),
+        built=step.table("built") if step.inputs.get("built") else None,
     )
     rules = ReadingRules(
         choice=[rule.id for rule in CHOICE_RULES], verdict=[rule.id for rule in VERDICT_RULES]

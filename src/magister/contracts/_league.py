@@ -86,6 +86,7 @@ class LeagueTables:
         revisions: REVISIONS, all rounds.
         trajectories: TRAJECTORIES.
         metrics: METRICS_TABLE.
+        built: ITEMS as they were built, for a league that asks them in an order of its own.
     """
 
     items: pa.Table
@@ -98,6 +99,7 @@ class LeagueTables:
     revisions: pa.Table
     trajectories: pa.Table
     metrics: pa.Table
+    built: pa.Table | None = None
 
 
 class Grid:

@@ -10,6 +10,7 @@ from magister.contracts import _guide_checks, _revision_checks
 from magister.contracts._columns import facts, member
 from magister.contracts._league import Grid, LeaguePlan, LeagueTables, Replies, exchange_places
 from magister.contracts._metric_checks import headline, metric_checks
+from magister.contracts._order_checks import order_checks
 from magister.contracts._reply_checks import ReadingRules, choice_checks, reply_checks, sized
 from magister.contracts._small import comparable
 from magister.contracts._status_counts import status_check
@@ -66,6 +67,11 @@ def _row_counts(grid: Grid) -> list[RowCount]:
     ]
 
 
+def _of_datasets(items: pa.Table, plan: LeaguePlan) -> pa.Table:
+    """The items of the league's data sets."""
+    return items.filter(pa.array(member(items["dataset"], plan.datasets)))
+
+
 def teaching_suite(given: LeagueTables, plan: LeaguePlan, rules: ReadingRules) -> Suite:
     """What the teaching module promises of a league.
 
@@ -88,15 +94,19 @@ def teaching_suite(given: LeagueTables, plan: LeaguePlan, rules: ReadingRules) -
         "trajectories": (TRAJECTORIES, given.trajectories),
         "metrics": (METRICS_TABLE, given.metrics),
     }
-    if not comparable(tables | {"bands": (BANDS, given.bands)}):
-        return tables | {"bands": (BANDS, given.bands)}, []
-    items = given.items.filter(pa.array(member(given.items["dataset"], plan.datasets)))
+    read: Tables = {"bands": (BANDS, given.bands)}
+    if given.built is not None:
+        read["built"] = (ITEMS, given.built)
+    if not comparable(tables | read):
+        return tables | read, []
+    items = _of_datasets(given.items, plan)
     tables["items"] = (ITEMS, items)
     grid = Grid(plan, items["item_id"].to_pylist())
     replies = Replies(grid, given.blind_answers, given.revisions)
     tables["cells"] = plan_cells(given.trajectories, grid)
     tables["headline"] = headline(given.metrics, plan)
     return tables, [
+        *([] if given.built is None else order_checks(items, _of_datasets(given.built, plan))),
         *_row_counts(grid),
         *_answer_checks("blind_answers", given.blind_answers, items, "student", tuple(plan.students), rules),
         *_answer_checks("zero_shot", given.zero_shot, items, "teacher", tuple(plan.teachers), rules),
