@@ -1,4 +1,4 @@
-"""A league that asks for every ablation, through the real rules: each setting is a league, and its own stays as it is."""
+"""A league that asks for every ablation, through the real rules: each setting is a league of its own beside it."""
 
 from __future__ import annotations
 
