@@ -9,6 +9,7 @@ from pathlib import Path
 from magister.config.base import LocalFile
 from magister.config.models import PRICES
 from magister.config.params import validate_params
+from magister.config.teaching import derived_leagues, played_leagues
 from magister.errors import UserError
 from magister.pipeline import check_folders, join_folder, quieten
 from magister.provenance import code_files
@@ -39,7 +40,10 @@ if workflow.exec_mode == ExecMode.DEFAULT:
         )
 
 FULL = PARAMS.model_dump(mode="json")
+# Leagues that stand on boards; those that ask the models again for the ablations of these; all that are played.
 LEAGUES = PARAMS.teaching.leagues
+DERIVED = derived_leagues(PARAMS.teaching)
+PLAYED = played_leagues(PARAMS.teaching)
 DATASETS = PARAMS.items.datasets
 
 # Scripts run with the interpreter that runs Snakemake, whether or not its environment is activated. They may
@@ -93,6 +97,11 @@ def step(module, reads, writes, wildcards=()):
     command = " \\\n    ".join(lines)
     # Recorded in the lineage: tells a file made by another form of the command.
     return f"{command} \\\n    --command {hashlib.md5(command.encode(), usedforsecurity=False).hexdigest()}"
+
+
+def derived_of(name):
+    """The leagues that are derived from a league, by name."""
+    return {other: derived for other, derived in DERIVED.items() if derived.base == name}
 
 
 def model_params(name):

@@ -43,7 +43,9 @@ rule validate_items:
 rule validate_teaching:
     input:
         code=code("gates.validate_teaching"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
+        # What the league's own order was made from.
+        built=lambda wildcards: BUILT_ITEMS if league_of(wildcards).option_order else [],
         bands="data/items/bands.parquet",
         blind_answers=blind_files,
         zero_shot=zero_shot_files,
@@ -81,7 +83,7 @@ rule validate_teaching:
         step(
             "gates.validate_teaching",
             [
-                *["items_table", "bands", "blind_answers", "zero_shot", "guides_asked", "guides"],
+                *["items_table", "built", "bands", "blind_answers", "zero_shot", "guides_asked", "guides"],
                 *["revisions_asked", "revisions", "trajectories", "metrics"],
                 *["standings", "comparisons"],
             ],

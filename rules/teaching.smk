@@ -1,12 +1,26 @@
 """Teaching: blind answers, rounds of guidance and revision, trajectories, metrics."""
 
+BUILT_ITEMS = "data/items/items.parquet"
+
 
 def round_folder(league, number):
     return f"data/teaching/{league}/round{number}"
 
 
 def league_of(wildcards):
-    return LEAGUES[wildcards.league]
+    return PLAYED[wildcards.league]
+
+
+def league_prompt(task):
+    """The template of a task in the versions of the rule's league."""
+    return lambda wildcards: prompt_file(task, getattr(league_of(wildcards).prompts, task))
+
+
+def league_items(wildcards):
+    """The items as the league asks them."""
+    if league_of(wildcards).option_order == 0:
+        return BUILT_ITEMS
+    return f"data/teaching/{wildcards.league}/items.parquet"
 
 
 def fixed_arms(league):
@@ -125,13 +139,32 @@ ruleorder: guide_requests > guide
 ruleorder: revise_requests > revise
 
 
+rule reorder_items:
+    input:
+        code=code("teaching.reorder_items"),
+        gate="data/items/gate.json",
+        items_table=BUILT_ITEMS,
+    output:
+        items_table="data/teaching/{league}/items.parquet",
+    log:
+        "logs/reorder_items/{league}.log",
+    params:
+        section=lambda wildcards: section(
+            datasets=league_of(wildcards).datasets, option_order=league_of(wildcards).option_order
+        ),
+    message:
+        "Putting options in another order ({wildcards.league})"
+    shell:
+        step("teaching.reorder_items", ["gate", "items_table"], ["items_table"], ["league"])
+
+
 rule blind_answer_requests:
     input:
         code=code("teaching.blind_answer_requests"),
         gate="data/items/gate.json",
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
-        prompt=prompt_file("answer", PARAMS.teaching.prompts.answer),
+        prompt=league_prompt("answer"),
     output:
         requests="data/teaching/{league}/blind_answers/{model}.requests.jsonl",
         lineage="data/teaching/{league}/blind_answers/{model}.requests.jsonl.lineage.json",
@@ -153,9 +186,9 @@ rule blind_answer_requests:
 rule blind_answers:
     input:
         code=code("teaching.blind_answers"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
-        prompt=prompt_file("answer", PARAMS.teaching.prompts.answer),
+        prompt=league_prompt("answer"),
         responses="data/teaching/{league}/blind_answers/{model}.responses.jsonl",
     output:
         answers="data/teaching/{league}/blind_answers/{model}.parquet",
@@ -178,9 +211,9 @@ rule zero_shot_requests:
     input:
         code=code("teaching.zero_shot_requests"),
         gate="data/items/gate.json",
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
-        prompt=prompt_file("answer", PARAMS.teaching.prompts.answer),
+        prompt=league_prompt("answer"),
     output:
         requests="data/teaching/{league}/zero_shot/{model}.requests.jsonl",
         lineage="data/teaching/{league}/zero_shot/{model}.requests.jsonl.lineage.json",
@@ -202,9 +235,9 @@ rule zero_shot_requests:
 rule zero_shot:
     input:
         code=code("teaching.zero_shot"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
-        prompt=prompt_file("answer", PARAMS.teaching.prompts.answer),
+        prompt=league_prompt("answer"),
         responses="data/teaching/{league}/zero_shot/{model}.responses.jsonl",
     output:
         answers="data/teaching/{league}/zero_shot/{model}.parquet",
@@ -226,9 +259,9 @@ rule zero_shot:
 rule guide_requests:
     input:
         code=code("teaching.guide_requests"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
-        prompt=prompt_file("guide", PARAMS.teaching.prompts.guide),
+        prompt=league_prompt("guide"),
         blind=blind_files,
         revisions=earlier("revise", lambda wildcards: league_of(wildcards).students),
         guides=earlier("guide", lambda wildcards: [wildcards.model]),
@@ -254,7 +287,7 @@ rule guide_requests:
 rule guide:
     input:
         code=code("teaching.guide"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
         asked="data/teaching/{league}/round{round}/guide/{model}.asked.parquet",
         responses="data/teaching/{league}/round{round}/guide/{model}.responses.jsonl",
@@ -278,7 +311,7 @@ rule guide:
 rule control_guides:
     input:
         code=code("teaching.control_guides"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
     output:
         guides="data/teaching/{league}/round{round}/control_guides.parquet",
     log:
@@ -299,9 +332,9 @@ rule control_guides:
 rule revise_requests:
     input:
         code=code("teaching.revise_requests"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
-        prompt=prompt_file("revise", PARAMS.teaching.prompts.revise),
+        prompt=league_prompt("revise"),
         guides=round_guides,
         previous=answers_before,
     output:
@@ -326,7 +359,7 @@ rule revise_requests:
 rule revise:
     input:
         code=code("teaching.revise"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
         guides=round_guides,
         previous=answers_before,
@@ -352,7 +385,7 @@ rule revise:
 rule teaching_trajectories:
     input:
         code=code("teaching.teaching_trajectories"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         bands="data/items/bands.parquet",
         blind=blind_files,
         guides=all_rounds(guide_files),
@@ -377,7 +410,7 @@ rule teaching_trajectories:
 rule teaching_metrics:
     input:
         code=code("teaching.teaching_metrics"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         bands="data/items/bands.parquet",
         trajectories="data/teaching/{league}/trajectories.parquet",
         zero_shot=zero_shot_files,
@@ -401,7 +434,7 @@ rule teaching_metrics:
 rule teaching_standings:
     input:
         code=code("teaching.teaching_standings"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         bands="data/items/bands.parquet",
         trajectories="data/teaching/{league}/trajectories.parquet",
         zero_shot=zero_shot_files,
@@ -425,6 +458,6 @@ rule teaching_standings:
 
 rule teaching:
     input:
-        expand("data/teaching/{league}/gate.json", league=LEAGUES),
+        expand("data/teaching/{league}/gate.json", league=PLAYED),
     message:
         "The teaching leagues are rated"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -12,6 +12,8 @@ import yaml
 from magister import _params_doc
 from magister._params_doc import params_markdown
 from magister.config.params import Params, load_params, read_yaml, validate_params
+from magister.config.teaching import Ablation, DerivedLeague, derived_leagues, played_leagues
+from magister.contracts.schemas import ASKED_ABLATIONS
 from magister.errors import UserError
 
 ROOT = Path(__file__).parents[1]
@@ -136,6 +138,10 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
         ("teaching/rounds", 2.5, ["  teaching.rounds: ", "integer", "(seen: 2.5)"]),
         ("teaching/leagues/main/blind", "half", ["teaching.leagues.main.blind", "'strict', 'paper' or 'off'"]),
         ("teaching/leagues/main/arms", ["shame"], ["teaching.leagues.main.arms.0", "'sham'", "'shame'"]),
+        ("teaching/leagues/main/ablations", ["shuffle"], ["teaching.leagues.main.ablations.0", "'shuffle'"]),
+        ("teaching/leagues/main/ablations", ["prompts"] * 2, ["teaching.leagues.main.ablations: prompts stands there"]),
+        ("teaching/leagues/main/option_order", -1, ["teaching.leagues.main.option_order", "equal to 0", "-1"]),
+        ("teaching/leagues/main/prompts", {"gide": "v2"}, ["main.prompts.gide: unknown option, did you mean 'guide'?"]),
         ("teaching/leagues", {}, ["teaching.leagues", "at least 1"]),
         ("items/band_cuts", [0.5], ["items.band_cuts", "4 items"]),
         ("items/band_cuts", [0.2, 0.4, 0.4, 0.8], ["items: band_cuts must ascend"]),
@@ -157,6 +163,103 @@ def test_a_teacher_cannot_have_the_name_of_an_arm() -> None:
     raw = changed("models/sham", BASE["models"]["tom"])
     raw["teaching"]["leagues"]["main"]["teachers"] = ["sham"]
     assert "teaching.leagues.main.teachers: 'sham' is the name of a control arm" in complaint(raw)
+
+
+def test_a_league_has_the_prompts_of_all_but_for_those_it_names() -> None:
+    raw = changed("teaching/prompts", {"answer": "v2", "guide": "v3"})
+    raw["teaching"]["leagues"]["own"] = raw["teaching"]["leagues"]["main"] | {"prompts": {"guide": "v1"}}
+    params = validate_params(raw)
+    versions = {name: league.prompts.model_dump() for name, league in params.teaching.leagues.items()}  # type: ignore[union-attr]
+    assert versions == {
+        "main": {"answer": "v2", "guide": "v3", "revise": "v1"},
+        "own": {"answer": "v2", "guide": "v1", "revise": "v1"},
+    }
+    assert validate_params(params.model_dump(mode="json")) == params
+
+
+def derived(**league: Any) -> dict[str, DerivedLeague]:
+    """What is derived from the league `main`, changed so."""
+    raw = changed("teaching/leagues/main", BASE["teaching"]["leagues"]["main"] | league)
+    return derived_leagues(validate_params(raw).teaching)
+
+
+def test_every_ablation_of_a_league_is_a_league_of_its_own() -> None:
+    found = derived(ablations=list(get_args(Ablation)))
+    assert {name: (one.base, one.ablation, one.setting) for name, one in found.items()} == {
+        "main--rounds-6": ("main", "more_rounds", "6 rounds"),
+        "main--may-tell": ("main", "answer_revelation", "may tell the answer"),
+        "main--prompts-v2": ("main", "prompts", "prompts v2"),
+        "main--prompts-v3": ("main", "prompts", "prompts v3"),
+        "main--order-1": ("main", "option_order", "option order 1"),
+        "main--order-2": ("main", "option_order", "option order 2"),
+    }
+    assert set(get_args(Ablation)) <= set(ASKED_ABLATIONS)
+
+
+CHANGED = {"more_rounds": "rounds", "answer_revelation": "may_tell_answer"}
+
+
+@pytest.mark.parametrize("ablation", get_args(Ablation))
+def test_a_derived_league_differs_from_its_own_in_the_setting_alone(ablation: Ablation) -> None:
+    params = validate_params(
+        changed(
+            "teaching/leagues/main",
+            BASE["teaching"]["leagues"]["main"] | {"arms": ["sham"], "ablations": [ablation]},
+        )
+    )
+    base = params.teaching.leagues["main"].model_dump()
+    for one in derived_leagues(params.teaching).values():
+        assert one.league.ablations == []
+        differing = {name for name, value in one.league.model_dump().items() if value != base[name]}
+        assert differing == {"ablations", CHANGED.get(ablation, ablation)}
+    assert list(played_leagues(params.teaching)) == ["main", *derived_leagues(params.teaching)]
+
+
+@pytest.mark.parametrize(
+    ("league", "names"),
+    [
+        ({"may_tell_answer": True, "ablations": ["answer_revelation"]}, ["main--may-not-tell"]),
+        ({"option_order": 1, "ablations": ["option_order"]}, ["main--order-2", "main--order-3"]),
+        (
+            {"prompts": dict.fromkeys(("answer", "guide", "revise"), "v3"), "ablations": ["prompts"]},
+            ["main--prompts-v2", "main--prompts-v1"],
+        ),
+        ({"prompts": {"guide": "v2"}, "ablations": ["prompts"]}, ["main--prompts-v2", "main--prompts-v3"]),
+        ({"rounds": 5, "ablations": ["more_rounds"]}, ["main--rounds-6"]),
+        ({"ablations": []}, []),
+    ],
+)
+def test_a_setting_is_always_another_one(league: dict[str, Any], names: list[str]) -> None:
+    assert list(derived(**league)) == names
+
+
+def test_an_ablation_that_changes_nothing_is_refused() -> None:
+    raw = changed("teaching/leagues/main/ablations", ["more_rounds"])
+    raw["teaching"]["rounds"] = 6
+    said = complaint(raw)
+    assert (
+        "teaching.leagues.main.ablations: more_rounds plays 6 rounds, and this league has 6 already" in said
+    )
+    assert "give the league fewer rounds" in said
+
+
+def test_a_derived_league_needs_a_name_that_is_free() -> None:
+    raw = changed("teaching/leagues/main/ablations", ["option_order"])
+    raw["teaching"]["leagues"]["main--order-2"] = BASE["teaching"]["leagues"]["main"]
+    said = complaint(raw)
+    assert "teaching.leagues.main.ablations: option_order plays a league 'main--order-2'" in said
+    assert "rename that one" in said
+
+
+def test_a_derived_league_needs_a_name_that_is_not_too_long() -> None:
+    name = "m" * 55
+    raw = copy.deepcopy(BASE)
+    raw["teaching"]["leagues"] = {name: BASE["teaching"]["leagues"]["main"] | {"ablations": ["option_order"]}}
+    assert len(max(derived_leagues(validate_params(raw).teaching))) == 64
+    raw["teaching"]["leagues"][name]["ablations"] = ["more_rounds"]
+    said = complaint(raw)
+    assert f"plays a league '{name}--rounds-6'; its 65 characters are too many" in said
+    assert "give the league a shorter one" in said
 
 
 @pytest.mark.parametrize("section", ["models", "items", "teaching"])

@@ -32,6 +32,7 @@ def run(step: Step) -> None:
         metrics=step.table("metrics"),
         standings=step.table("standings"),
         comparisons=step.table("comparisons"),
+        built=step.table("built") if step.inputs.get("built") else None,
     )
     rules = ReadingRules(
         choice=[rule.id for rule in CHOICE_RULES], verdict=[rule.id for rule in VERDICT_RULES]

@@ -142,6 +142,26 @@ def test_a_plan_says_what_it_assumes_and_fits_the_terminal(run: Run) -> None:
     assert widest(done.out) <= 80
 
 
+def test_a_plan_counts_the_leagues_of_ablations_and_what_they_share(run: Run) -> None:
+    planned(ann=SCRIPTED)
+    raw = yaml.safe_load(Path("params.yaml").read_text())
+    raw["teaching"]["leagues"]["main"]["ablations"] = ["more_rounds", "prompts"]
+    Path("params.yaml").write_text(yaml.safe_dump(raw))
+    rows = json.loads(run("plan", "teaching", "--format", "json").out)
+    calls = {(row["league"], row["stage"]): row for row in rows if row["kind"] == "calls"}
+    assert {name: row["calls"] for (name, stage), row in calls.items() if stage == "guide"} == {
+        "main": 9, "main--rounds-6": 18, "main--prompts-v2": 9, "main--prompts-v3": 9,
+    }  # fmt: skip
+    assert [calls["main--rounds-6", stage]["repeated"] for stage in ("blind", "guide")] == [3, 9]
+    assert [row["league"] for row in rows if row["kind"] == "league"] == ["main"]
+    done = run("plan", "teaching")
+    said = " ".join(done.out.split())
+    assert "Leagues of ablations: main--rounds-6, main--prompts-v2, main--prompts-v3." in said
+    assert "Of the calls, 24 are those of another league and not asked again." in said
+    assert "To ask: 90 calls" in said
+    assert widest(done.out) <= 80
+
+
 @pytest.mark.parametrize(
     "arguments", [("--icc", "2"), ("--p0", "2"), ("--power", "1"), ("--rho-students", "-1")]
 )

@@ -202,7 +202,22 @@ def is_curve(row: Row) -> bool:
 
 _COUNTED = frozenset({"statuses_counted", "statuses_add_up"})
 
+
+def of_the_league(row: Row) -> bool:
+    return bool(row["dataset"] == "sums")
+
+
+def _another_key(row: Row) -> Values:
+    return {"key": "A" if row["key"] != "A" else "B"}
+
+
 LEAGUE_BREAKS: dict[str, dict[str, Break]] = {
+    "items": {
+        "item_was_built": Break({"item_id": "demo-0"}, of_the_league),
+        "facts_as_built": Break({"question": "Another?"}, of_the_league),
+        "options_as_built": Break(lambda row: {"origins": ["padded", *row["origins"][1:]]}, of_the_league),
+        "key_as_built": Break(_another_key, of_the_league),
+    },
     "blind_answers": {
         "student_in_league": Break({"model": "eve"}),
         "item_in_league": Break({"item_id": "demo-0"}),
@@ -228,7 +243,9 @@ LEAGUE_BREAKS: dict[str, dict[str, Break]] = {
     | {
         "request_as_asked": Break({"request_id": "another"}, is_taught),
         "control_arms_unasked": Break({"text": "Well."}, is_control),
-        "verdict_alone": Break({"guidance": "Add up."}, lambda row: row["arm"] == "verdict_only"),
+        "verdict_alone": Break(
+            {"guidance": "Add up."}, lambda row: row["arm"] == "verdict_only" and row["text"] != ""
+        ),
         "rule_known": Break({"verdict_rule": "vibes"}, is_taught),
         "failure_coded": Break({"error": "timeout"}),
         "failure_silent": Break(_SILENT | {"status": "error", "error": "timeout"}, is_plain),

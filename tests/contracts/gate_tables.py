@@ -220,6 +220,12 @@ def league_tables() -> dict[str, pa.Table]:
     }
 
 
+def in_reverse(row: dict[str, Any]) -> dict[str, Any]:
+    """An item with its options the other way round, origins and key with them."""
+    turned = {name: row[name][::-1] for name in ("options", "origins")}
+    return row | turned | {"key": "ABCD"[3 - "ABCD".index(row["key"])]}
+
+
 def zero_shot_rows() -> Rows:
     """Own answers of both teachers: every other one is right."""
     items = [row for row in item_rows() if row["dataset"] in PLAN.datasets]
@@ -255,6 +261,7 @@ def teaching_tables() -> dict[str, pa.Table]:
     bands = [row for row in item_tables()["bands"].to_pylist() if row["item_id"].startswith("sums")]
     return {
         "items": table(ITEMS, item_rows()),
+        "built": table(ITEMS, [in_reverse(row) for row in item_rows()]),
         "bands": table(BANDS, bands),
         **league_tables(),
         "trajectories": trajectories,

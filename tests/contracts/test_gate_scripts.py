@@ -18,6 +18,7 @@ from magister.provenance import make_lineage, read_lineage, write_table
 ROOT = Path(__file__).parents[2]
 CONTRACT_OF = {
     "items_table": "items",
+    "built": "items",
     "pool_rejected": "rejected",
     "ladder_answers": "answers",
     "blind_answers": "answers",

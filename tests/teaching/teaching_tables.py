@@ -23,9 +23,13 @@ def shuffled(rows: pa.Table, seed: int) -> pa.Table:
     return rows.take(np.random.default_rng(seed).permutation(rows.num_rows))
 
 
-def prompt(task: str) -> Prompt:
+VERSIONS = ("v1", "v2", "v3")
+"""Versions in which every prompt of a league is shipped."""
+
+
+def prompt(task: str, version: str = "v1") -> Prompt:
     """The shipped template of a task."""
-    return load_prompt(PROMPTS / task / "v1.md")
+    return load_prompt(PROMPTS / task / f"{version}.md")
 
 
 def speaker(name: str = "ann") -> Speaker:

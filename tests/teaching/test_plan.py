@@ -19,6 +19,7 @@ from magister.teaching.plan import (
     Size,
     count_jobs,
     price,
+    prompts_of,
     summed,
     tokens,
     written,
@@ -52,10 +53,9 @@ def params(**league: Any) -> Params:
 
 
 def planner(**league: Any) -> Planner:
-    tasks = {name: prompt(name) for name in ("free", "rewrite", "review", "answer", "guide", "revise")}
-    return Planner(
-        params(**league), {"open": Size(10, 10, 5, "known")}, Shape(), tasks | {"ladder": prompt("answer")}
-    )
+    chosen = params(**league)
+    prompts = {name: prompt(*name.split("/")) for name in prompts_of(chosen)}
+    return Planner(chosen, {"open": Size(10, 10, 5, "known")}, Shape(), prompts)
 
 
 def test_every_step_that_asks_is_counted() -> None:
@@ -155,3 +155,51 @@ def test_a_price_cannot_be_negative() -> None:
 def test_jobs_grow_with_rounds_and_models() -> None:
     assert count_jobs(params(rounds=3)) - count_jobs(params(rounds=2)) == 3 * 4 + 1
     assert count_jobs(params(arms=[])) == count_jobs(params()) - 2
+
+
+def test_jobs_of_derived_leagues_are_counted() -> None:
+    alone = count_jobs(params())
+    per_league = 3 * 4 * 3 + 2 + 3
+    assert count_jobs(params(ablations=["answer_revelation"])) == alone + per_league
+    assert count_jobs(params(ablations=["option_order"])) == alone + 2 * (per_league + 1)
+    assert count_jobs(params(arms=["verdict_only"])) == count_jobs(params(arms=[]))
+
+
+def left(name: str, **league: Any) -> dict[str, tuple[int, int]]:
+    """Of a league's calls by stage: all of them, and those that no other league asks."""
+    found: dict[str, tuple[int, int]] = {}
+    for ask in planner(**league).league(name):
+        calls, new = found.get(ask.stage, (0, 0))
+        found[ask.stage] = (calls + ask.calls, new + ask.calls - ask.repeated)
+        assert (ask.tokens_in > 0) == (ask.tokens_out > 0) == (ask.calls > ask.repeated)
+    return found
+
+
+def test_a_derived_league_asks_what_its_own_does_not() -> None:
+    asked = {"ablations": ["more_rounds", "answer_revelation", "prompts", "option_order"]}
+    whole = {"blind": (20, 20), "zero-shot": (20, 20), "guide": (80, 80), "revise": (120, 120)}
+    assert left("main", **asked) == whole
+    assert left("main--rounds-6", **asked) == {
+        "blind": (20, 0), "zero-shot": (20, 0), "guide": (240, 160), "revise": (360, 240),
+    }  # fmt: skip
+    assert left("main--may-tell", **asked) == whole | {
+        "blind": (20, 0), "zero-shot": (20, 0), "revise": (120, 80),
+    }  # fmt: skip
+    assert left("main--prompts-v3", **asked) == left("main--order-2", **asked) == whole
+
+
+def test_prompts_that_stay_the_same_are_not_asked_again() -> None:
+    league = {"prompts": {"answer": "v2", "revise": "v2"}, "ablations": ["prompts"]}
+    assert left("main--prompts-v2", **league) == {
+        "blind": (20, 0), "zero-shot": (20, 0), "guide": (80, 80), "revise": (120, 80),
+    }  # fmt: skip
+    assert prompts_of(params(**league)) == [
+        "answer/v1", "answer/v2", "answer/v3", "free/v1", "guide/v1", "guide/v2", "guide/v3", "review/v1", "revise/v2",
+        "revise/v3", "rewrite/v1",
+    ]  # fmt: skip
+
+
+def test_a_teacher_is_asked_in_every_arm_where_it_speaks() -> None:
+    plan = left("main", arms=["sham", "verdict_only"])
+    assert plan["guide"] == (2 * 20 * (1 + 2),) * 2
+    assert plan["revise"] == (2 * 2 * 10 * (2 * 2 + 1),) * 2

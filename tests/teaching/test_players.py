@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from teaching_tables import prompt
+from teaching_tables import VERSIONS, prompt
 
 from magister.errors import UserError
 from magister.teaching.guides import Turn
@@ -22,15 +22,15 @@ KEYS = [f"key-{number}" for number in range(1000)]
 
 
 @cache
-def blind() -> list[dict[str, Any]]:
-    return prompt("answer").render(
+def blind(version: str = "v1") -> list[dict[str, Any]]:
+    return prompt("answer", version).render(
         question=QUESTION, passage=None, options=options_block(OPTIONS), answer_as="text"
     )
 
 
 @cache
-def judged(last: str) -> list[dict[str, Any]]:
-    return prompt("guide").render(
+def judged(last: str, version: str = "v1") -> list[dict[str, Any]]:
+    return prompt("guide", version).render(
         question=QUESTION,
         passage=None,
         options=None,
@@ -41,9 +41,9 @@ def judged(last: str) -> list[dict[str, Any]]:
 
 @cache
 def taught(
-    last: str, verdict: str, guidance: str = "Add once more.", arm: str = "taught"
+    last: str, verdict: str, guidance: str = "Add once more.", arm: str = "taught", version: str = "v1"
 ) -> list[dict[str, Any]]:
-    return prompt("revise").render(
+    return prompt("revise", version).render(
         question=QUESTION, passage=None, options=options_block(OPTIONS), answer_as="text", shots=True, arm=arm,
         last_answer=f"Answer: {last}", verdict=verdict, guidance=guidance,
     )  # fmt: skip
@@ -128,6 +128,32 @@ def test_reguessing_gains_q_over_k_minus_one(q: float) -> None:
             student(taught("40", verdict), f"{key}-student", {"mode": "reguess"}) == f"Answer: {GOLD}"
         )
     assert near(share(fixed), q / (len(OPTIONS) - 1))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("mode", STUDENT_MODES)
+def test_students_do_the_same_whatever_the_wording(mode: str, version: str) -> None:
+    args = {"mode": mode}
+    for key in KEYS[:20]:
+        assert student(blind(version), key, args) == student(blind(), key, args)
+        for told in (
+            ("40", "wrong"),
+            ("40", "correct"),
+            ("40", "none", "The right answer is: 43"),
+            ("43", "wrong", "The answer is 42."),
+            ("40", "none", "", "self_revise"),
+        ):
+            assert student(taught(*told, version=version), key, args) == student(taught(*told), key, args)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("mode", TEACHER_MODES)
+def test_teachers_do_the_same_whatever_the_wording(mode: str, version: str) -> None:
+    args = {"mode": mode, "q": 0.5, "accuracy": 0.5}
+    for key in KEYS[:20]:
+        assert teacher(blind(version), key, args) == teacher(blind(), key, args)
+        for last in OPTIONS:
+            assert teacher(judged(last, version), key, args) == teacher(judged(last), key, args)
 
 
 @given(st.text(min_size=1, max_size=8), st.sampled_from(STUDENT_MODES), st.sampled_from(TEACHER_MODES))

@@ -20,7 +20,8 @@ DVC: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf
 STAGES: dict[str, dict[str, Any]] = DVC["stages"]
 RULE_FILES = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "rules").glob("*.smk")}
 # Names under which the rules know slices of the parameters.
-ALIASES = {"DATASETS": "items", "LEAGUES": "teaching", "league_of": "teaching", "model_params": "models"}
+ALIASES = {"DATASETS": "items", "model_params": "models"}
+ALIASES |= dict.fromkeys(("LEAGUES", "DERIVED", "PLAYED", "league_of", "derived_of"), "teaching")
 READS_OF_COMPLETE = {"models", "llm"}
 
 

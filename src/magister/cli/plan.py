@@ -113,19 +113,11 @@ def _shape(root: Path, n_options: int) -> tuple[Shape, str]:
 
 def _planner(root: Path, params: Params, assumed: int) -> tuple[Planner, list[str]]:
     from magister.prompts import load_prompt
-    from magister.teaching.plan import Planner
+    from magister.teaching.plan import Planner, prompts_of
 
     sizes = {name: _size(root, name, dataset, assumed) for name, dataset in params.items.datasets.items()}
     shape, basis = _shape(root, params.items.options)
-    of_items, of_teaching = params.items.prompts, params.teaching.prompts
-    files = {"answer": ("answer", of_teaching.answer), "guide": ("guide", of_teaching.guide)}
-    files |= {"revise": ("revise", of_teaching.revise), "ladder": ("answer", of_items.answer)}
-    files |= {"free": ("free", of_items.free), "rewrite": ("rewrite", of_items.rewrite)}
-    files |= {"review": ("review", of_items.review)}
-    prompts = {
-        name: load_prompt(root / "prompts" / task / f"{version}.md")
-        for name, (task, version) in files.items()
-    }
+    prompts = {name: load_prompt(root / "prompts" / f"{name}.md") for name in prompts_of(params)}
     by_basis: dict[str, list[str]] = {}
     for name, size in sizes.items():
         by_basis.setdefault(size.basis, []).append(f"{name} {size.n_items}")
@@ -168,7 +160,7 @@ def plan_teaching(
     root = params.parent
     planner, notes = _planner(root, loaded, assume)
     asks = [*planner.items()]
-    for name in loaded.teaching.leagues:
+    for name in planner.leagues:
         asks += planner.league(name)
     asks = [_counted(root, ask) for ask in asks]
     rows = summed([ask for ask in asks if ask.calls], loaded.models)
@@ -203,11 +195,17 @@ def plan_teaching(
         notes.append(
             "held: - because no request file is written yet; what the store holds shows once one is."
         )
+    if planner.derived:
+        notes.append(
+            f"Leagues of ablations: {', '.join(planner.derived)}. repeated: calls that are those of the league they "
+            "are derived from, before their request files are written; they are asked once, and no tokens of theirs "
+            "are counted here."
+        )
     unpriced = sorted({row["model"] for row in rows if row["cost"] is None})
     if unpriced:
         notes.append(f"Cost unknown (no price_in, price_out in {params}): {', '.join(unpriced)}.")
     if form is not Format.text:
-        empty = dict.fromkeys(("stage", "model", "calls", "held", "tokens_in", "tokens_out", "cost"))
+        empty = dict.fromkeys(_CALLS)
         sizes = dict.fromkeys(("n_items", "n_clusters", "n_students", "detectable", "reason"))
         first = ("kind", "stage", "league")
         unified = [{"kind": "calls"} | row | sizes for row in rows]
@@ -216,7 +214,7 @@ def plan_teaching(
         print_rows([{name: row[name] for name in order} for row in unified], form)
     else:
         shown = [row | {"held": "-" if row["held"] is None else row["held"]} for row in rows]
-        print_rows([_short(row) for row in shown], form)
+        print_rows([_short(row, bool(planner.derived)) for row in shown], form)
         typer.echo()
         _totals(rows, count_jobs(loaded))
         for row in leagues:
@@ -230,13 +228,17 @@ def plan_teaching(
         echo(note, err=form is not Format.text)
 
 
-def _short(row: dict[str, Any]) -> dict[str, Any]:
+_CALLS = ("stage", "model", "calls", "held", "repeated", "tokens_in", "tokens_out", "cost")
+
+
+def _short(row: dict[str, Any], derived: bool) -> dict[str, Any]:
     return {
         "stage": row["stage"],
         "league": row["league"] or "-",
         "model": row["model"],
         "calls": row["calls"],
         "held": row["held"],
+        **({"repeated": row["repeated"]} if derived else {}),
         "in": row["tokens_in"],
         "out": row["tokens_out"],
         "cost": row["cost"],
@@ -244,14 +246,15 @@ def _short(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _totals(rows: list[dict[str, Any]], jobs: int) -> None:
-    calls, held = (sum(row[name] or 0 for row in rows) for name in ("calls", "held"))
+    calls, held, repeated = (sum(row[name] or 0 for row in rows) for name in ("calls", "held", "repeated"))
     sent, received = (sum(row[name] for row in rows) for name in ("tokens_in", "tokens_out"))
     known = sum(row["cost"] for row in rows if row["cost"] is not None)
     more = " and what is unknown" if any(row["cost"] is None for row in rows) else ""
     echo(f"Jobs of a run from nothing: {jobs}. Calls: {calls}, of which the store holds {held}.")
-    echo(
-        f"To ask: {calls - held} calls, {sent:,} tokens in, {received:,} tokens out, cost {known:,.2f}{more}."
-    )
+    if repeated:
+        echo(f"Of the calls, {repeated} are those of another league and not asked again.")
+    left = calls - held - repeated
+    echo(f"To ask: {left} calls, {sent:,} tokens in, {received:,} tokens out, cost {known:,.2f}{more}.")
 
 
 def _power(row: dict[str, Any], power: float, level: float) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
@@ -13,7 +14,7 @@ from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
 from magister.config.base import Name, Section
 from magister.config.items import Items
 from magister.config.models import ModelConfig
-from magister.config.teaching import Arm, Teaching
+from magister.config.teaching import Arm, Teaching, derived_leagues
 from magister.errors import UserError
 
 
@@ -78,13 +79,14 @@ class Params(Section):
                         f"teaching.leagues.{name}.datasets: unknown dataset {dataset!r}; "
                         f"known: {', '.join(sorted(self.items.datasets))}"
                     )
-            for role in ("students", "teachers", "datasets", "arms"):
+            for role in ("students", "teachers", "datasets", "arms", "ablations"):
                 different(getattr(league, role), f"teaching.leagues.{name}.{role}")
             for arm in get_args(Arm):
                 if arm in league.teachers:
                     raise ValueError(
                         f"teaching.leagues.{name}.teachers: {arm!r} is the name of a control arm"
                     )
+        derived_leagues(self.teaching)  # for its complaints
         return self
 
 
@@ -106,12 +108,19 @@ def _step_into(kind: Any, part: object) -> tuple[Any, bool]:
     return _step_into(members[0], part) if members else (None, False)
 
 
+def _given(kind: Any) -> Any:
+    """The type of an option that may be left out, where it is given."""
+    members = [member for member in get_args(kind) if member is not NoneType]
+    return members[0] if get_origin(kind) in (Union, UnionType) and len(members) == 1 else kind
+
+
 def _explained(problem: Mapping[str, Any]) -> str:
     """A problem as a line: the key as it stands in the file, what is wrong, what was seen."""
     kind: Any = Params
     path: list[str] = []
     options: list[str] = []
     for part in problem["loc"]:
+        kind = _given(kind)
         options = sorted(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else []
         kind, is_tag = _step_into(kind, part)
         if not is_tag and part != "[key]":

@@ -1,15 +1,25 @@
-"""`teaching`: leagues."""
+"""`teaching`: leagues, and those that are derived from them to ask the models again under another setting."""
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from magister.config.base import AnswerAs, Name, Section
+from magister.config.base import NAME, AnswerAs, Name, Section
 
 Arm = Literal["sham", "oracle_tell", "wrong_oracle", "self_revise", "verdict_only"]
 """Control arms."""
+
+Ablation = Literal["more_rounds", "answer_revelation", "prompts", "option_order"]
+"""Ablations that ask the models again."""
+
+MAX_ROUNDS = 6
+PROMPT_VERSIONS = ("v2", "v3", "v1")
+"""Versions that every prompt of a league is shipped in; the two of an ablation are the first that the league lacks."""
 
 
 class TeachingPrompts(Section):
@@ -18,6 +28,11 @@ class TeachingPrompts(Section):
     answer: str = Field("v1", description="Items with options: `prompts/answer/`.")
     guide: str = Field("v1", description="Students' replies to the teacher: `prompts/guide/`.")
     revise: str = Field("v1", description="Guidance to the student: `prompts/revise/`.")
+
+    @classmethod
+    def all_of(cls, version: str) -> TeachingPrompts:
+        """One version of all prompts."""
+        return cls(answer=version, guide=version, revise=version)
 
 
 class ReplyLimits(Section):
@@ -37,7 +52,7 @@ class League(Section):
     rounds: int | None = Field(
         None,
         ge=1,
-        le=6,
+        le=MAX_ROUNDS,
         description="Rounds of guidance T of this league; those of `teaching.rounds` by default.",
     )
     blind: Literal["strict", "paper", "off"] = Field(
@@ -52,13 +67,25 @@ class League(Section):
         False, description="Whether the teacher's prompt allows stating the answer."
     )
     student_shots: bool = Field(True, description="Revision demonstrations in the students' prompts.")
+    prompts: TeachingPrompts | None = Field(
+        None,
+        description="Versions of the prompts of this league; those of `teaching.prompts` by default, one by one.",
+    )
+    option_order: int = Field(
+        0, ge=0, description="Order of the options: 0 as they were built, else another one, by this seed."
+    )
+    ablations: list[Ablation] = Field(
+        default_factory=list,
+        description="Settings under which the whole league is played again, as leagues beside it: 6 rounds; telling "
+        "the answer allowed, or forbidden; two other wordings of the prompts; two other orders of the options.",
+    )
 
 
 class Teaching(Section):
     """The teaching league(s)."""
 
     rounds: int = Field(
-        3, ge=1, le=6, description="Rounds of guidance T of every league that names none of its own."
+        3, ge=1, le=MAX_ROUNDS, description="Rounds of guidance T of every league that names none of its own."
     )
     leagues: dict[Name, League] = Field(min_length=1, description="Leagues by name.")
     prompts: TeachingPrompts = Field(default_factory=TeachingPrompts, description="Prompt versions.")
@@ -72,10 +99,122 @@ class Teaching(Section):
     seed: int = Field(0, description="Seed of what the control arms draw.")
 
     @model_validator(mode="after")
-    def _every_league_has_rounds(self) -> Teaching:
-        """Fill in the leagues' rounds, so that `league.rounds` is a number wherever it is read."""
-        leagues = {
-            name: league.model_copy(update={"rounds": self.rounds}) if league.rounds is None else league
-            for name, league in self.leagues.items()
-        }
+    def _leagues_are_filled_in(self) -> Teaching:
+        """Fill in what leagues share, so that `rounds` and `prompts` of a league are there wherever they are read."""
+        leagues = {}
+        for name, league in self.leagues.items():
+            own = league.prompts or TeachingPrompts()
+            named = {task: getattr(own, task) for task in own.model_fields_set}
+            shared = {
+                "rounds": self.rounds if league.rounds is None else league.rounds,
+                "prompts": self.prompts.model_copy(update=named),
+            }
+            leagues[name] = league.model_copy(update=shared)
         return self.model_copy(update={"leagues": leagues})
+
+
+@dataclass(frozen=True)
+class DerivedLeague:
+    """A league that plays another one again under one other setting.
+
+    Attributes:
+        base: name of the league that asks for it.
+        ablation: what is changed.
+        setting: to what, as tables say it.
+        league: the league itself.
+    """
+
+    base: str
+    ablation: Ablation
+    setting: str
+    league: League
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """One setting of an ablation: how it is called in names and in tables, and what it changes."""
+
+    slug: str
+    label: str
+    changes: Mapping[str, Any]
+
+
+def _more_rounds(league: League) -> Iterator[_Setting]:
+    if league.rounds == MAX_ROUNDS:
+        raise ValueError(
+            f"more_rounds plays {MAX_ROUNDS} rounds, and this league has {MAX_ROUNDS} already; leave more_rounds out, "
+            "or give the league fewer rounds"
+        )
+    yield _Setting(f"rounds-{MAX_ROUNDS}", f"{MAX_ROUNDS} rounds", {"rounds": MAX_ROUNDS})
+
+
+def _answer_revelation(league: League) -> Iterator[_Setting]:
+    words = "may not tell" if league.may_tell_answer else "may tell"
+    yield _Setting(
+        words.replace(" ", "-"), f"{words} the answer", {"may_tell_answer": not league.may_tell_answer}
+    )
+
+
+def _prompts(league: League) -> Iterator[_Setting]:
+    worded = {version: TeachingPrompts.all_of(version) for version in PROMPT_VERSIONS}
+    others = [version for version in PROMPT_VERSIONS if worded[version] != league.prompts]
+    for version in others[:2]:
+        yield _Setting(f"prompts-{version}", f"prompts {version}", {"prompts": worded[version]})
+
+
+def _option_order(league: League) -> Iterator[_Setting]:
+    for seed in [seed for seed in (1, 2, 3) if seed != league.option_order][:2]:
+        yield _Setting(f"order-{seed}", f"option order {seed}", {"option_order": seed})
+
+
+_SETTINGS: dict[Ablation, Callable[[League], Iterator[_Setting]]] = {
+    "more_rounds": _more_rounds,
+    "answer_revelation": _answer_revelation,
+    "prompts": _prompts,
+    "option_order": _option_order,
+}
+
+
+def derived_leagues(teaching: Teaching) -> dict[str, DerivedLeague]:
+    """The leagues that play others again, once for each setting of the ablations that these ask for.
+
+    Nothing but the setting differs from the league they are derived from, so that all requests the setting leaves
+    alone are equal and asked once.
+
+    Args:
+        teaching: the validated section.
+
+    Returns:
+        By name, `<league>--<setting>`, in the order of the leagues and of `ablations`.
+
+    Raises:
+        ValueError: an ablation changes nothing, or a name is that of another league or no name; says where.
+    """
+    found: dict[str, DerivedLeague] = {}
+    for base, league in teaching.leagues.items():
+        where = f"teaching.leagues.{base}.ablations"
+        for ablation in league.ablations:
+            try:
+                settings = list(_SETTINGS[ablation](league))
+            except ValueError as error:
+                raise ValueError(f"{where}: {error}") from None
+            for setting in settings:
+                name = f"{base}--{setting.slug}"
+                if name in teaching.leagues:
+                    raise ValueError(
+                        f"{where}: {ablation} plays a league {name!r}, and teaching.leagues has one of this name "
+                        "already; rename that one"
+                    )
+                if not re.fullmatch(NAME, name):
+                    raise ValueError(
+                        f"{where}: {ablation} plays a league {name!r}; its {len(name)} characters are too many for a "
+                        "name, at most 64 fit: give the league a shorter one"
+                    )
+                changed = league.model_copy(update={**setting.changes, "ablations": []})
+                found[name] = DerivedLeague(base, ablation, setting.label, changed)
+    return found
+
+
+def played_leagues(teaching: Teaching) -> dict[str, League]:
+    """All leagues that a run plays, by name: those of the section, then those derived from them."""
+    return teaching.leagues | {name: derived.league for name, derived in derived_leagues(teaching).items()}

@@ -88,6 +88,7 @@ class LeagueTables:
         metrics: METRICS_TABLE.
         standings: STANDINGS.
         comparisons: COMPARISONS.
+        built: ITEMS as they were built, for a league that asks them in an order of its own.
     """
 
     items: pa.Table
@@ -102,6 +103,7 @@ class LeagueTables:
     metrics: pa.Table
     standings: pa.Table
     comparisons: pa.Table
+    built: pa.Table | None = None
 
 
 class Grid:

@@ -10,6 +10,7 @@ from magister.contracts import _guide_checks, _revision_checks
 from magister.contracts._columns import facts, member
 from magister.contracts._league import Grid, LeaguePlan, LeagueTables, Replies, exchange_places
 from magister.contracts._metric_checks import headline, metric_checks
+from magister.contracts._order_checks import order_checks
 from magister.contracts._reply_checks import ReadingRules, choice_checks, reply_checks, sized
 from magister.contracts._small import comparable
 from magister.contracts._standing_checks import comparison_checks, standing_checks
@@ -70,6 +71,11 @@ def _row_counts(grid: Grid) -> list[RowCount]:
     ]
 
 
+def _of_datasets(items: pa.Table, plan: LeaguePlan) -> pa.Table:
+    """The items of the league's data sets."""
+    return items.filter(pa.array(member(items["dataset"], plan.datasets)))
+
+
 def teaching_suite(given: LeagueTables, plan: LeaguePlan, rules: ReadingRules) -> Suite:
     """What the teaching module promises of a league.
 
@@ -94,9 +100,12 @@ def teaching_suite(given: LeagueTables, plan: LeaguePlan, rules: ReadingRules) -
         "standings": (STANDINGS, given.standings),
         "comparisons": (COMPARISONS, given.comparisons),
     }
-    if not comparable(tables | {"bands": (BANDS, given.bands)}):
-        return tables | {"bands": (BANDS, given.bands)}, []
-    items = given.items.filter(pa.array(member(given.items["dataset"], plan.datasets)))
+    read: Tables = {"bands": (BANDS, given.bands)}
+    if given.built is not None:
+        read["built"] = (ITEMS, given.built)
+    if not comparable(tables | read):
+        return tables | read, []
+    items = _of_datasets(given.items, plan)
     tables["items"] = (ITEMS, items)
     grid = Grid(plan, items["item_id"].to_pylist())
     replies = Replies(grid, given.blind_answers, given.revisions)
@@ -104,6 +113,7 @@ def teaching_suite(given: LeagueTables, plan: LeaguePlan, rules: ReadingRules) -
     tables["headline"] = headline(given.metrics, plan)
     pairs = len(plan.teachers) * (len(plan.teachers) - 1) // 2
     return tables, [
+        *([] if given.built is None else order_checks(items, _of_datasets(given.built, plan))),
         *_row_counts(grid),
         RowCount("standings", len(plan.teachers) * len(METRICS), f"{len(METRICS)} metrics of every teacher"),
         RowCount("comparisons", pairs * len(METRICS), f"{len(METRICS)} metrics of every pair of teachers"),

@@ -12,6 +12,7 @@ from magister.items._free import free_answer_requests, parse_free_answers
 from magister.items._neighbours import numeric_neighbours
 from magister.items._normalise import normalise_rows
 from magister.items._order import key_balance
+from magister.items._permute import permute_options
 from magister.items._rewrite import Reply, apply_rewrites, review_bodies, rewrite_bodies
 from magister.items._text import fold_option
 from magister.items.sources import BrokenRow, Log, RawRows, load_source, log_responses, read_log, read_rows
@@ -40,6 +41,7 @@ __all__ = [
     "normalise_rows",
     "numeric_neighbours",
     "parse_free_answers",
+    "permute_options",
     "read_log",
     "read_rows",
     "review_bodies",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,14 +60,20 @@ class Placed:
         return self.native and _NAMES_ABOVE.search(self.texts[-1]) is not None
 
 
-def _place(item: Placed, counts: list[int], seed: int) -> list[int]:
-    """Order of one item's options; the key goes to the places used least so far."""
+def _place(item: Placed, counts: list[int], seed: int, shunned: Collection[int] = ()) -> list[int]:
+    """Order of one item's options; the key goes to the places used least so far, of these rather to others."""
     size = len(item.texts)
     if item.fixed:
         return list(range(size))
     free = list(range(size - 1 if item.last_fixed else size))
     moving = [place for place in item.right if place in free]
-    free.sort(key=lambda place: (counts[place], seeded_rank(seed, item.item_id, "place", str(place))))
+    free.sort(
+        key=lambda place: (
+            counts[place],
+            place in shunned,
+            seeded_rank(seed, item.item_id, "place", str(place)),
+        )
+    )
     targets = sorted(free[: len(moving)])
     others = [place for place in range(len(free)) if place not in item.right]
     moving.sort(key=lambda place: seeded_rank(seed, item.item_id, "right", item.texts[place]))
@@ -90,22 +96,91 @@ def order_options(items: Sequence[Placed], seed: int) -> dict[str, list[int]]:
     Returns:
         By item, for each new place the old place of its option.
     """
-    groups: dict[tuple[str, int], list[Placed]] = defaultdict(list)
-    for item in items:
-        groups[item.group, len(item.texts)].append(item)
     orders: dict[str, list[int]] = {}
-    for (_, size), members in groups.items():
+    for size, members in _groups(items):
         counts = [0] * size
         # Items with less freedom first; the free ones then even out what they left.
         members.sort(
             key=lambda item: (not item.fixed, not item.last_fixed, seeded_rank(seed, item.item_id)),
         )
         for item in members:
-            order = _place(item, counts, seed)
-            orders[item.item_id] = order
-            for place, old in enumerate(order):
-                counts[place] += old in item.right
+            orders[item.item_id] = _counted(item, _place(item, counts, seed), counts)
     return orders
+
+
+def reorder_options(items: Sequence[Placed], seed: int) -> dict[str, list[int]]:
+    """Order the options of items anew.
+
+    As `order_options`, and an item whose options may move gets an order that it does not have yet, where that can
+    be without unbalancing the places of the keys: only where two options may move, and one of them is right, it may
+    have to stay.
+
+    Args:
+        items: what to order, as the options stand now.
+        seed: for the order of items and options.
+
+    Returns:
+        By item, for each new place the present place of its option.
+    """
+    orders: dict[str, list[int]] = {}
+    for size, members in _groups(items):
+        counts = [0] * size
+        turns = _turns(members, seed)
+        # Keys of all places take turns, so that each finds a place used as little as its own and moves there.
+        members.sort(
+            key=lambda item: (
+                not item.fixed,
+                not item.last_fixed,
+                turns[item.item_id],
+                seeded_rank(seed, item.item_id),
+            ),
+        )
+        for item in members:
+            order = _changed(item, _place(item, counts, seed, item.right))
+            orders[item.item_id] = _counted(item, order, counts)
+    return orders
+
+
+def _groups(items: Iterable[Placed]) -> Iterator[tuple[int, list[Placed]]]:
+    """Items among which key places are balanced, with their number of options."""
+    groups: dict[tuple[str, int], list[Placed]] = defaultdict(list)
+    for item in items:
+        groups[item.group, len(item.texts)].append(item)
+    for (_, size), members in groups.items():
+        yield size, members
+
+
+def _counted(item: Placed, order: list[int], counts: list[int]) -> list[int]:
+    """The order, with the places of its keys counted."""
+    for place, old in enumerate(order):
+        counts[place] += old in item.right
+    return order
+
+
+def _turns(items: Iterable[Placed], seed: int) -> dict[str, int]:
+    """By item, how many of those with their key at its place come before it, in seeded order."""
+    before: dict[tuple[int, ...], int] = defaultdict(int)
+    turns = {}
+    for item in sorted(items, key=lambda item: seeded_rank(seed, item.item_id)):
+        turns[item.item_id] = before[item.right]
+        before[item.right] += 1
+    return turns
+
+
+def _changed(item: Placed, order: list[int]) -> list[int]:
+    """The order; where it is the present one, options of one kind move on by one place, the keys' places stay."""
+    if item.fixed or order != sorted(order):
+        return order
+    free = range(len(order) - item.last_fixed)
+    for kind in (
+        [place for place in free if place not in item.right],
+        [place for place in free if place in item.right],
+    ):
+        if len(kind) > 1:
+            for place, old in zip(kind, [*kind[1:], kind[0]], strict=True):
+                order[place] = old
+            break
+    return order
 
 
 def key_balance(items: pa.Table) -> dict[str, float]:

@@ -10,7 +10,8 @@ from typing import Any
 from magister.config.base import LocalFile
 from magister.config.models import ModelConfig
 from magister.config.params import Params
-from magister.config.teaching import League
+from magister.config.teaching import League, derived_leagues, played_leagues
+from magister.contracts.schemas import TEACHER_ARMS
 from magister.llm import chat_body
 from magister.prompts import Prompt
 from magister.teaching.guides import Turn
@@ -64,9 +65,11 @@ class Ask:
         model: who is asked.
         step: the step's place in the pipeline, `data/<step>/<model>.requests.jsonl`.
         calls: requests.
-        held: of them, how many the store answers; None before the request file is written.
-        tokens_in: tokens of the prompts not yet answered.
-        tokens_out: tokens of the replies not yet given, at their limits.
+        tokens_in: tokens of the prompts to be asked.
+        tokens_out: tokens of the replies to be given, at their limits.
+        held: of the calls, how many the store answers; None before the request file is written.
+        repeated: of the calls, how many are those of the league that this one is derived from, and not asked
+            again; 0 once the request file is written and `held` says it.
     """
 
     stage: str
@@ -77,6 +80,17 @@ class Ask:
     tokens_in: int
     tokens_out: int
     held: int | None = None
+    repeated: int = 0
+
+    def less(self, repeated: int) -> Ask:
+        """The same calls, of which some are asked elsewhere."""
+        left = self.calls - repeated
+        return replace(
+            self,
+            repeated=repeated,
+            tokens_in=self.tokens_in * left // max(self.calls, 1),
+            tokens_out=self.tokens_out * left // max(self.calls, 1),
+        )
 
 
 def tokens(messages: Iterable[Mapping[str, Any]]) -> int:
@@ -96,6 +110,55 @@ def _said(limit: int) -> str:
     return "x" * (limit * CHARS_PER_TOKEN)
 
 
+def _of_items(params: Params) -> dict[str, str]:
+    """Names `task/version` of the templates of the items module, by task."""
+    return {task: f"{task}/{version}" for task, version in params.items.prompts.model_dump().items()}
+
+
+def _of_league(league: League) -> dict[str, str]:
+    """Names of the templates of a league, by task."""
+    versions = {} if league.prompts is None else league.prompts.model_dump()
+    return {task: f"{task}/{version}" for task, version in versions.items()}
+
+
+def prompts_of(params: Params) -> list[str]:
+    """Names `task/version` of all templates of a run."""
+    leagues = [_of_league(league) for league in played_leagues(params.teaching).values()]
+    return sorted({name for names in (_of_items(params), *leagues) for name in names.values()})
+
+
+# What a model that answers on its own does not see.
+_UNSEEN = {"rounds", "blind", "arms", "may_tell_answer", "student_shots", "ablations", "prompts"}
+
+
+class _Repeated:
+    """What a league asks that the league it is derived from asks too.
+
+    Args:
+        league: the derived one.
+        base: the one that it is derived from.
+    """
+
+    def __init__(self, league: League, base: League) -> None:
+        one, other = (_of_league(each) for each in (league, base))
+        self._base_rounds = base.rounds or 0
+        self._same = league.model_dump(exclude={"rounds", "ablations"}) == base.model_dump(
+            exclude={"rounds", "ablations"}
+        )
+        self.answers = one["answer"] == other["answer"] and (
+            league.model_dump(exclude=_UNSEEN) == base.model_dump(exclude=_UNSEEN)
+        )
+        self._revise = self.answers and one["revise"] == other["revise"]
+
+    def rounds(self, number: int) -> bool:
+        """Whether everything that is said up to this round is the same."""
+        return self._same and number <= self._base_rounds
+
+    def fixed_arms(self, number: int) -> bool:
+        """Whether students are asked the same in the arms whose words are fixed."""
+        return self._revise and number <= self._base_rounds
+
+
 class Planner:
     """Counts what the steps of a run will ask."""
 
@@ -108,10 +171,11 @@ class Planner:
             params: the parameters.
             sizes: by data set.
             shape: of an item.
-            prompts: the templates by task (free, rewrite, review, answer, guide, revise); those of the ladder as
-                `ladder`.
+            prompts: the templates that `prompts_of` names.
         """
         self.params, self.sizes, self.shape, self.prompts = params, sizes, shape, prompts
+        self.leagues = played_leagues(params.teaching)
+        self.derived = derived_leagues(params.teaching)
 
     def _ask(
         self, where: tuple[str, str, str], model: str, calls: int, limit: int, prompt: str, **values: Any
@@ -124,6 +188,7 @@ class Planner:
     def items(self) -> list[Ask]:
         """What the making of items asks."""
         chosen = self.params.items
+        prompts = _of_items(self.params)
         item = _item(self.shape)
         n_open = sum(size.n_open for size in self.sizes.values())
         n_items = sum(size.n_items for size in self.sizes.values())
@@ -132,31 +197,45 @@ class Planner:
         asks = [
             self._ask(
                 ("free answers", "", "items/free_answers"),
-                model, n_open * chosen.distractor_samples, chosen.max_tokens, "free", **known,
+                model, n_open * chosen.distractor_samples, chosen.max_tokens, prompts["free"], **known,
             )
             for model in chosen.distractor_models
         ]  # fmt: skip
         if chosen.rewriter != "rules":
             where = ("rewrite", "", "items/rewrites")
             asks.append(
-                self._ask(where, chosen.rewriter, n_open, 4 * chosen.max_tokens, "rewrite", **known, **right)
+                self._ask(
+                    where,
+                    chosen.rewriter,
+                    n_open,
+                    4 * chosen.max_tokens,
+                    prompts["rewrite"],
+                    **known,
+                    **right,
+                )
             )
         if chosen.reviewer is not None:
             where = ("review", "", "items/reviews")
             values = known | right | {"original": item["options"]}
-            asks.append(self._ask(where, chosen.reviewer, n_open, 4 * chosen.max_tokens, "review", **values))
+            asks.append(
+                self._ask(where, chosen.reviewer, n_open, 4 * chosen.max_tokens, prompts["review"], **values)
+            )
         shown = known | {"options": options_block(item["options"]), "answer_as": chosen.answer_as}
         where = ("ladder", "", "items/ladder_answers")
         return asks + [
-            self._ask(where, model, n_items, chosen.max_tokens, "ladder", **shown) for model in chosen.ladder
+            self._ask(where, model, n_items, chosen.max_tokens, prompts["answer"], **shown)
+            for model in chosen.ladder
         ]
 
     def league(self, name: str) -> list[Ask]:
-        """What a league asks, round by round."""
-        teaching, league = self.params.teaching, self.params.teaching.leagues[name]
-        limits = teaching.max_tokens
+        """What a league asks, round by round; of a derived one too what the league it is derived from asks."""
+        teaching, league = self.params.teaching, self.leagues[name]
+        limits, prompts = teaching.max_tokens, _of_league(league)
         item = _item(self.shape)
         n_items = self.size(league).n_items
+        repeated = (
+            _Repeated(league, teaching.leagues[self.derived[name].base]) if name in self.derived else None
+        )
         shown = {
             "question": item["question"],
             "passage": None,
@@ -170,9 +249,14 @@ class Planner:
             ("zero-shot", league.teachers, "zero_shot"),
         ):
             where = (stage, name, f"{folder}/{place}")
-            asks += [self._ask(where, one, n_items, limits.answer, "answer", **shown) for one in models]
+            for one in models:
+                ask = self._ask(where, one, n_items, limits.answer, prompts["answer"], **shown)
+                asks.append(ask.less(ask.calls) if repeated and repeated.answers else ask)
         first, later = Turn(_said(limits.answer)), Turn(_said(limits.revise))
         said = {"verdict": "wrong", "guidance": _said(limits.guide)}
+        spoken = [arm for arm in league.arms if arm in TEACHER_ARMS]
+        n_fixed = len(league.arms) - len(spoken)
+        n_exchanges = len(league.teachers) * (1 + len(spoken)) + n_fixed
         for number in range(1, (league.rounds or teaching.rounds) + 1):
             turns = [replace(turn, **said) for turn in (first, *[later] * (number - 1))]
             turns = [*turns[:-1], later if number > 1 else first]
@@ -184,15 +268,21 @@ class Planner:
                 "may_tell_answer": league.may_tell_answer,
             }
             where = ("guide", name, f"{folder}/round{number}/guide")
-            calls = n_items * len(league.students)
-            asks += [self._ask(where, one, calls, limits.guide, "guide", **values) for one in league.teachers]
+            # Of the first round, whatever the arm, a teacher reads the same.
+            calls = n_items * len(league.students) * (1 if number == 1 else 1 + len(spoken))
+            for one in league.teachers:
+                ask = self._ask(where, one, calls, limits.guide, prompts["guide"], **values)
+                asks.append(ask.less(ask.calls) if repeated and repeated.rounds(number) else ask)
             values = shown | said | {"shots": league.student_shots, "arm": "taught"}
             values |= {"last_answer": _said(limits.revise if number > 1 else limits.answer)}
             where = ("revise", name, f"{folder}/round{number}/revise")
-            calls = n_items * (len(league.teachers) + len(league.arms))
-            asks += [
-                self._ask(where, one, calls, limits.revise, "revise", **values) for one in league.students
-            ]
+            for one in league.students:
+                ask = self._ask(where, one, n_items * n_exchanges, limits.revise, prompts["revise"], **values)
+                if repeated and repeated.rounds(number):
+                    ask = ask.less(ask.calls)
+                elif repeated and repeated.fixed_arms(number):
+                    ask = ask.less(n_items * n_fixed)
+                asks.append(ask)
         return asks
 
     def size(self, league: League) -> Size:
@@ -220,6 +310,7 @@ def written(ask: Ask, requests: Sequence[Mapping[str, Any]], finished: Iterable[
         ask,
         calls=len(requests),
         held=len(requests) - len(left),
+        repeated=0,
         tokens_in=sum(tokens(body["messages"]) for body in left),
         tokens_out=sum(_limit(body, ask) for body in left),
     )
@@ -249,8 +340,8 @@ def summed(asks: Iterable[Ask], models: Mapping[str, ModelConfig]) -> list[dict[
         models: by name, for their prices.
 
     Returns:
-        Rows (stage, league, model, calls, held, tokens_in, tokens_out, cost) in the order of the steps. `held` is
-        null before any request file of the row is written; `cost` where a price is not known.
+        Rows (stage, league, model, calls, held, repeated, tokens_in, tokens_out, cost) in the order of the steps.
+        `held` is null before any request file of the row is written; `cost` where a price is not known.
     """
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
     for ask in asks:
@@ -258,9 +349,9 @@ def summed(asks: Iterable[Ask], models: Mapping[str, ModelConfig]) -> list[dict[
         row = rows.setdefault(
             key,
             {"stage": ask.stage, "league": ask.league, "model": ask.model, "calls": 0, "held": None}
-            | {"tokens_in": 0, "tokens_out": 0},
+            | {"repeated": 0, "tokens_in": 0, "tokens_out": 0},
         )
-        for name in ("calls", "tokens_in", "tokens_out"):
+        for name in ("calls", "repeated", "tokens_in", "tokens_out"):
             row[name] += getattr(ask, name)
         if ask.held is not None:
             row["held"] = (row["held"] or 0) + ask.held
@@ -282,9 +373,9 @@ def count_jobs(params: Params) -> int:
     jobs += 3 * (len(items.distractor_models) + len(items.ladder))
     jobs += 2 * ((items.rewriter != "rules") + (items.reviewer is not None))
     jobs += 5  # harvest, build, rewrite, band, gate
-    for league in params.teaching.leagues.values():
+    for league in played_leagues(params.teaching).values():
         rounds = league.rounds or params.teaching.rounds
         models = len(league.students) + len(league.teachers)
-        jobs += 3 * models * (1 + rounds) + (rounds if league.arms else 0)
-        jobs += 3  # trajectories, metrics, gate
+        jobs += 3 * models * (1 + rounds) + (rounds if set(league.arms) - set(TEACHER_ARMS) else 0)
+        jobs += 3 + (league.option_order > 0)  # trajectories, metrics, gate; and another order of the options
     return jobs + 3  # the board, its gate and the target

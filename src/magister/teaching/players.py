@@ -1,7 +1,7 @@
 """Scripted teachers and students whose results are known in closed form.
 
-They read the conversations that the shipped prompts make, on questions `What is a + b?` whose gold they can
-work out, so that they run through the same rules as any model. They show that the instrument measures.
+They read the conversations that the shipped prompts make, in all versions, on questions `What is a + b?` whose
+gold they can work out, so that they run through the same rules as any model. They show that the instrument measures.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from magister.teaching.options import read_options_block
 _SUM = re.compile(r"(-?\d+) \+ (-?\d+)")
 _NUMBER = re.compile(r"-?\d+")
 _TOLD = re.compile(r"answer is:? (-?\d+)")
+# How the versions of the prompts open what a student and a teacher say.
+_STUDENT_LINE = re.compile(r"^(?:Student|Learner|Pupil):", re.MULTILINE)
+_TEACHER_LINE = re.compile(r"^(?:Teacher|Coach|Tutor):", re.MULTILINE)
 STUDENT_MODES = ("reguess", "stubborn", "obedient")
 TEACHER_MODES = ("verdict", "always_wrong", "always_right", "teller", "silent")
 
@@ -65,10 +68,10 @@ def _options(messages: list[dict[str, Any]]) -> list[str]:
     )
 
 
-def _section(text: str, marker: str) -> str | None:
-    """What follows the last line that starts with `marker`."""
-    _, found, rest = f"\n{text}".rpartition(f"\n{marker}")
-    return rest if found else None
+def _said(text: str, opening: re.Pattern[str]) -> str | None:
+    """What follows the last line that opens so."""
+    found = list(opening.finditer(text))
+    return text[found[-1].end() :] if found else None
 
 
 @player("student")
@@ -83,7 +86,7 @@ def student(messages: list[dict[str, Any]], request_key: str, args: Mapping[str,
     mode = _mode(args, STUDENT_MODES, "student")
     if read_options_block(messages[-1]["content"]):
         return _answer(messages, request_key, float(args.get("accuracy", 0.5)))
-    said = _section(messages[-1]["content"], "Teacher:") or ""
+    said = _said(messages[-1]["content"], _TEACHER_LINE) or ""
     options = _options(messages)
     last = [match[0] for match in _NUMBER.finditer(messages[-2]["content"])]
     stays = last[-1] if last else options[0]
@@ -108,7 +111,7 @@ def teacher(messages: list[dict[str, Any]], request_key: str, args: Mapping[str,
             `teller` - a right verdict and the answer; `silent` - nothing.
     """
     mode = _mode(args, TEACHER_MODES, "teacher")
-    reply = _section(messages[-1]["content"], "Student:")
+    reply = _said(messages[-1]["content"], _STUDENT_LINE)
     if reply is None:
         return _answer(messages, request_key, float(args.get("accuracy", 1.0)))
     if mode == "silent":
