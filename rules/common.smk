@@ -55,6 +55,7 @@ wildcard_constraints:
     model=r"[^/]+",
     league=r"[^/]+",
     dataset=r"[^/]+",
+    variant=r"[^/]+",
     round=r"\d",
 
 

@@ -9,6 +9,17 @@ def league_of(wildcards):
     return LEAGUES[wildcards.league]
 
 
+def items_file(league):
+    """The items of a league: as they were built, or those of its variant."""
+    if league.items_variant is None:
+        return "data/items/items.parquet"
+    return f"data/items/variants/{league.items_variant}/items.parquet"
+
+
+def league_items(wildcards):
+    return items_file(league_of(wildcards))
+
+
 def fixed_arms(league):
     """Control arms whose words are fixed; in the others a teacher speaks."""
     return [arm for arm in league.arms if arm != "verdict_only"]
@@ -121,7 +132,7 @@ rule blind_answer_requests:
     input:
         code=code("teaching.blind_answer_requests"),
         gate="data/items/gate.json",
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
         prompt=prompt_file("answer", PARAMS.teaching.prompts.answer),
     output:
@@ -145,7 +156,7 @@ rule blind_answer_requests:
 rule blind_answers:
     input:
         code=code("teaching.blind_answers"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
         prompt=prompt_file("answer", PARAMS.teaching.prompts.answer),
         responses="data/teaching/{league}/blind_answers/{model}.responses.jsonl",
@@ -170,7 +181,7 @@ rule zero_shot_requests:
     input:
         code=code("teaching.zero_shot_requests"),
         gate="data/items/gate.json",
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
         prompt=prompt_file("answer", PARAMS.teaching.prompts.answer),
     output:
@@ -194,7 +205,7 @@ rule zero_shot_requests:
 rule zero_shot:
     input:
         code=code("teaching.zero_shot"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
         prompt=prompt_file("answer", PARAMS.teaching.prompts.answer),
         responses="data/teaching/{league}/zero_shot/{model}.responses.jsonl",
@@ -218,7 +229,7 @@ rule zero_shot:
 rule guide_requests:
     input:
         code=code("teaching.guide_requests"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
         prompt=prompt_file("guide", PARAMS.teaching.prompts.guide),
         blind=blind_files,
@@ -246,7 +257,7 @@ rule guide_requests:
 rule guide:
     input:
         code=code("teaching.guide"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
         asked="data/teaching/{league}/round{round}/guide/{model}.asked.parquet",
         responses="data/teaching/{league}/round{round}/guide/{model}.responses.jsonl",
@@ -270,7 +281,7 @@ rule guide:
 rule control_guides:
     input:
         code=code("teaching.control_guides"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
     output:
         guides="data/teaching/{league}/round{round}/control_guides.parquet",
     log:
@@ -291,7 +302,7 @@ rule control_guides:
 rule revise_requests:
     input:
         code=code("teaching.revise_requests"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
         prompt=prompt_file("revise", PARAMS.teaching.prompts.revise),
         guides=round_guides,
@@ -318,7 +329,7 @@ rule revise_requests:
 rule revise:
     input:
         code=code("teaching.revise"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
         guides=round_guides,
         previous=answers_before,
@@ -344,7 +355,7 @@ rule revise:
 rule teaching_trajectories:
     input:
         code=code("teaching.teaching_trajectories"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         bands="data/items/bands.parquet",
         blind=blind_files,
         guides=all_rounds(guide_files),
@@ -369,7 +380,7 @@ rule teaching_trajectories:
 rule teaching_metrics:
     input:
         code=code("teaching.teaching_metrics"),
-        items_table="data/items/items.parquet",
+        items_table=league_items,
         bands="data/items/bands.parquet",
         trajectories="data/teaching/{league}/trajectories.parquet",
         zero_shot=zero_shot_files,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from magister.answers import CHOICE_RULES, VALUE_RULES, VERDICT_RULES
+from magister.answers import CHOICE_RULES, VALUE_RULES, VERDICT_RULES, canonical_value
 from magister.contracts.boards_suite import BoardRow, boards_suite
 from magister.contracts.gate import Suite, run_gate
 from magister.contracts.items_suite import ItemRules, ItemsPlan, ItemTables, items_suite
@@ -32,7 +32,7 @@ from magister.teaching.metrics import teaching_metrics
 
 Rows = list[dict[str, Any]]
 READING = ReadingRules(*([rule.id for rule in rules] for rules in (CHOICE_RULES, VALUE_RULES, VERDICT_RULES)))
-RULES = ItemRules(fold_option, key_balance, READING, MAX_CHARS)
+RULES = ItemRules(fold_option, canonical_value, key_balance, READING, MAX_CHARS)
 DATASETS = ["demo", "sums"]
 ITEMS_PLAN = ItemsPlan(DATASETS, ["weak"], 3, ["small", "big"], (0.2, 0.4, 0.6, 0.8))
 PLAN = LeaguePlan("main", ["ann", "bob"], ["tom", "una"], ["sham", "verdict_only"], 2, ["sums"])

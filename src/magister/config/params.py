@@ -69,7 +69,16 @@ class Params(Section):
             known([self.items.reviewer], "items.reviewer")
             if self.items.rewriter == "rules":
                 raise ValueError("items.reviewer needs items.rewriter to be a model")
+        for name, variant in self.items.variants.items():
+            for role in ("paraphraser", "reviewer"):
+                if getattr(variant, role) is not None:
+                    known([getattr(variant, role)], f"items.variants.{name}.{role}")
         for name, league in self.teaching.leagues.items():
+            if league.items_variant is not None and league.items_variant not in self.items.variants:
+                raise ValueError(
+                    f"teaching.leagues.{name}.items_variant: unknown variant {league.items_variant!r}; "
+                    f"known: {', '.join(sorted(self.items.variants)) or 'none'}"
+                )
             known(league.students, f"teaching.leagues.{name}.students")
             known(league.teachers, f"teaching.leagues.{name}.teachers")
             for dataset in league.datasets:

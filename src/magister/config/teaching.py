@@ -34,6 +34,9 @@ class League(Section):
     students: list[Name] = Field(min_length=1, description="Models that are taught.")
     teachers: list[Name] = Field(min_length=1, description="Models that are rated.")
     datasets: list[Name] = Field(min_length=1, description="Datasets used.")
+    items_variant: Name | None = Field(
+        None, description="One of `items.variants` that the items are taken from; as built by default."
+    )
     rounds: int | None = Field(
         None,
         ge=1,

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from scipy import special
 
+from magister.contracts.schemas import ITEMS
 from magister.items._choices import LETTERS
-from magister.items._text import seeded_rank
+from magister.items._normalise import GOLD_SEPARATOR
+from magister.items._text import seeded_draw, seeded_rank
 
 # Options that name others by letter ("Both A and C") mean something else once anything moves.
 _NAMES_LETTERS = re.compile(
@@ -106,6 +109,52 @@ def order_options(items: Sequence[Placed], seed: int) -> dict[str, list[int]]:
             for place, old in enumerate(order):
                 counts[place] += old in item.right
     return orders
+
+
+def right_places(row: Mapping[str, Any]) -> tuple[int, ...]:
+    """Places of an item's right options, from 0."""
+    return tuple(LETTERS.index(letter) for letter in row["key"])
+
+
+def _moved(row: dict[str, Any], order: Sequence[int]) -> dict[str, Any]:
+    """An item with its options in another order; its key moves with them."""
+    options, right = [row["options"][old] for old in order], set(right_places(row))
+    places = [place for place, old in enumerate(order) if old in right]
+    return {
+        **row,
+        "options": options,
+        "origins": [row["origins"][old] for old in order],
+        "key": "".join(LETTERS[place] for place in places),
+        "gold": GOLD_SEPARATOR.join(options[place] for place in places),
+    }
+
+
+def permute_options(items: pa.Table, seed: int) -> pa.Table:
+    """Put the options of items into another order, keys balanced as in `order_options`.
+
+    The order depends on the seed, the options' texts and the other items of the data set, not on the order
+    in which the options stand or on that of the rows. Options that refer to one another stay where they are.
+
+    Args:
+        items: ITEMS table.
+        seed: any seed gives an order that is drawn apart from the built one's, also where both seeds are equal.
+
+    Returns:
+        The ITEMS table, its rows in the order given.
+    """
+    rows = items.to_pylist()
+    placed = [
+        Placed(
+            row["item_id"],
+            row["dataset"],
+            tuple(row["options"]),
+            right_places(row),
+            row["rewrite_status"] == "native",
+        )
+        for row in rows
+    ]
+    orders = order_options(placed, seeded_draw(seed, "permute"))
+    return pa.Table.from_pylist([_moved(row, orders[row["item_id"]]) for row in rows], schema=ITEMS.schema)
 
 
 def key_balance(items: pa.Table) -> dict[str, float]:
