@@ -122,6 +122,9 @@ def _planner(root: Path, params: Params, assumed: int) -> tuple[Planner, list[st
     files |= {"revise": ("revise", of_teaching.revise), "ladder": ("answer", of_items.answer)}
     files |= {"free": ("free", of_items.free), "rewrite": ("rewrite", of_items.rewrite)}
     files |= {"review": ("review", of_items.review)}
+    if params.items.variants:
+        files |= {"paraphrase": ("paraphrase", of_items.paraphrase)}
+        files |= {"paraphrase_review": ("paraphrase_review", of_items.paraphrase_review)}
     prompts = {
         name: load_prompt(root / "prompts" / task / f"{version}.md")
         for name, (task, version) in files.items()

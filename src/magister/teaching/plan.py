@@ -108,8 +108,8 @@ class Planner:
             params: the parameters.
             sizes: by data set.
             shape: of an item.
-            prompts: the templates by task (free, rewrite, review, answer, guide, revise); those of the ladder as
-                `ladder`.
+            prompts: the templates by task (free, rewrite, review, answer, guide, revise, and with variants
+                paraphrase, paraphrase_review); those of the ladder as `ladder`.
         """
         self.params, self.sizes, self.shape, self.prompts = params, sizes, shape, prompts
 
@@ -147,9 +147,24 @@ class Planner:
             asks.append(self._ask(where, chosen.reviewer, n_open, 4 * chosen.max_tokens, "review", **values))
         shown = known | {"options": options_block(item["options"]), "answer_as": chosen.answer_as}
         where = ("ladder", "", "items/ladder_answers")
-        return asks + [
+        asks += [
             self._ask(where, model, n_items, chosen.max_tokens, "ladder", **shown) for model in chosen.ladder
         ]
+        return asks + self._variants(n_items, known)
+
+    def _variants(self, n_items: int, known: Mapping[str, Any]) -> list[Ask]:
+        """What the paraphrases of variants ask; equal questions of several variants are asked once."""
+        asks: list[Ask] = []
+        for name, variant in self.params.items.variants.items():
+            limit, folder = variant.max_tokens, f"items/variants/{name}"
+            if variant.paraphraser is not None:
+                where = ("paraphrase", "", f"{folder}/paraphrases")
+                asks.append(self._ask(where, variant.paraphraser, n_items, limit, "paraphrase", **known))
+            if variant.reviewer is not None:
+                where = ("paraphrase review", "", f"{folder}/reviews")
+                values = dict(known) | {"paraphrase": known["question"], "gold": "x" * self.shape.option}
+                asks.append(self._ask(where, variant.reviewer, n_items, limit, "paraphrase_review", **values))
+        return asks
 
     def league(self, name: str) -> list[Ask]:
         """What a league asks, round by round."""
@@ -282,6 +297,8 @@ def count_jobs(params: Params) -> int:
     jobs += 3 * (len(items.distractor_models) + len(items.ladder))
     jobs += 2 * ((items.rewriter != "rules") + (items.reviewer is not None))
     jobs += 5  # harvest, build, rewrite, band, gate
+    for variant in items.variants.values():
+        jobs += 1 + 2 * ((variant.paraphraser is not None) + (variant.reviewer is not None))
     for league in params.teaching.leagues.values():
         rounds = league.rounds or params.teaching.rounds
         models = len(league.students) + len(league.teachers)
