@@ -62,12 +62,9 @@ def run_items(folder: Path, tables: dict[str, pa.Table]) -> int:
     }
     for name in ("pool", "pool_rejected"):
         parts[name] = [tables[name].slice(0, 4), tables[name].slice(4)]
-    names = [report["variant"] for report in tables["variant_report"].to_pylist()]
-    parts["variants"] = [tables[f"variants/{name}"] for name in sorted(set(names))]
-    parts["variant_reports"] = [
-        tables["variant_report"].filter(pc.equal(tables["variant_report"]["variant"], name))
-        for name in sorted(set(names))
-    ]
+    report, names = tables["variant_report"], sorted(ITEMS_PLAN.variants)
+    parts["variants"] = [tables[f"variants/{name}"] for name in names]
+    parts["variant_reports"] = [report.filter(pc.equal(report["variant"], name)) for name in names]
     arguments = ["--params", json.dumps(asdict(ITEMS_PLAN)), "--log", str(folder / "log")]
     arguments += [*written(folder, parts), *outputs(folder)]
     return exit_code(lambda: run_step("scripts.gates.validate_items", validate_items.run, arguments))

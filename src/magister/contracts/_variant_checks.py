@@ -66,7 +66,9 @@ def variant_checks(
         options, key, options_before, key_before = (column[place] for column in columns)
         size[place] = len(options or []) == len(options_before or [])
         now, before = _right(options, key), _right(options_before, key_before)
-        gold[place] = now == before or sorted(map(value, now)) == sorted(map(value, before))
+        # Options that were drawn anew are written anew too; others must be right by their very text.
+        redrawn = sorted(options or []) != sorted(options_before or [])
+        gold[place] = now == before or (redrawn and sorted(map(value, now)) == sorted(map(value, before)))
 
     def check(name: str, columns: tuple[str, ...], expected: str, passed: Mask) -> RowCheck:
         return RowCheck(variant_table(variant), name, columns, expected, passed)
