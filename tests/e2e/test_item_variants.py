@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +11,12 @@ from typing import Any
 import pytest
 
 from magister.answers import canonical_value
+from magister.config.params import load_params
 from magister.provenance import read_lineage
+from magister.teaching.plan import count_jobs
 
 from .conftest import Project, scripted_params
+from .test_plan import calls, plan
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "shuffled": {"order": 1},
@@ -102,6 +106,18 @@ def test_a_league_on_a_variant_asks_its_items_and_passes_its_gate(project: Proje
     ]
     assert len(told) == len(varied)
     assert all(row["correct"] for row in told)
+
+
+def test_a_plan_foresees_what_variants_ask(
+    project: Project, new_project: Callable[[dict[str, Any]], Project]
+) -> None:
+    fresh = new_project(varied_params())
+    done = fresh.run("-n", "--quiet", "progress")
+    jobs = set(re.findall(r"^Job (\d+):", done.stdout + done.stderr, re.MULTILINE))
+    assert count_jobs(load_params(fresh.path / "params.yaml")) == len(jobs)
+    files = (project.path / "data").rglob("*.requests.jsonl")
+    asked = sum(len(path.read_text().splitlines()) for path in files)
+    assert calls(plan(project)) == asked <= calls(plan(fresh))
 
 
 def test_variants_leave_the_other_leagues_as_they_were(
