@@ -42,8 +42,8 @@ if workflow.exec_mode == ExecMode.DEFAULT:
 FULL = PARAMS.model_dump(mode="json")
 # Leagues that stand on boards; those that ask the models again for the ablations of these; all that are played.
 LEAGUES = PARAMS.teaching.leagues
-DERIVED = derived_leagues(PARAMS.teaching)
-PLAYED = played_leagues(PARAMS.teaching)
+DERIVED = derived_leagues(PARAMS.teaching, PARAMS.items.variants)
+PLAYED = played_leagues(PARAMS.teaching, PARAMS.items.variants)
 DATASETS = PARAMS.items.datasets
 
 # Scripts run with the interpreter that runs Snakemake, whether or not its environment is activated. They may
@@ -59,6 +59,7 @@ wildcard_constraints:
     model=r"[^/]+",
     league=r"[^/]+",
     dataset=r"[^/]+",
+    variant=r"[^/]+",
     round=r"\d",
 
 

@@ -12,6 +12,9 @@ rule validate_items:
         rejected="data/items/rejected.parquet",
         ladder_answers=expand("data/items/ladder_answers/{model}.parquet", model=LADDER),
         bands="data/items/bands.parquet",
+        # In the order in which the parameters name them.
+        variants=expand("data/items/variants/{variant}/items.parquet", variant=sorted(VARIANTS)),
+        variant_reports=expand("data/items/variants/{variant}/report.parquet", variant=sorted(VARIANTS)),
     output:
         gate="data/items/gate.json",
         lineage="data/items/gate.json.lineage.json",
@@ -26,6 +29,7 @@ rule validate_items:
             samples=PARAMS.items.distractor_samples,
             ladder=LADDER,
             band_cuts=PARAMS.items.band_cuts,
+            **({"variants": FULL["items"]["variants"]} if VARIANTS else {}),
         ),
     message:
         "Gate: items"
@@ -34,7 +38,7 @@ rule validate_items:
             "gates.validate_items",
             [
                 *["pool", "pool_rejected", "free_answers", "distractors"],
-                *["items_table", "rejected", "ladder_answers", "bands"],
+                *["items_table", "rejected", "ladder_answers", "bands", "variants", "variant_reports"],
             ],
             ["gate", "page"],
         )
@@ -45,7 +49,7 @@ rule validate_teaching:
         code=code("gates.validate_teaching"),
         items_table=league_items,
         # What the league's own order was made from.
-        built=lambda wildcards: BUILT_ITEMS if league_of(wildcards).option_order else [],
+        built=lambda wildcards: source_items(wildcards) if league_of(wildcards).option_order else [],
         bands="data/items/bands.parquet",
         blind_answers=blind_files,
         zero_shot=zero_shot_files,

@@ -1,9 +1,10 @@
-"""Items: sources, the data gate, distractors, options, rewriting, difficulty bands."""
+"""Items: sources, the data gate, distractors, options, rewriting, difficulty bands, variants."""
 
 DISTRACTOR_MODELS = PARAMS.items.distractor_models
 REWRITER = None if PARAMS.items.rewriter == "rules" else PARAMS.items.rewriter
 REVIEWER = PARAMS.items.reviewer
 LADDER = PARAMS.items.ladder
+VARIANTS = PARAMS.items.variants
 
 
 def raw_file(name):
@@ -58,6 +59,35 @@ def reviewer_inputs(wildcards):
         "reviewer_fingerprint": fingerprint_file(REVIEWER),
         "review_prompt": prompt_file("review", PARAMS.items.prompts.review),
     }
+
+
+def variant_section(wildcards, **more):
+    """A variant and the models that speak in it."""
+    variant = VARIANTS[wildcards.variant]
+    models = {"paraphraser_model": variant.paraphraser, "reviewer_model": variant.reviewer}
+    return section(
+        variant=FULL["items"]["variants"][wildcards.variant],
+        **{role: model_params(name) for role, name in models.items() if name is not None},
+        **more,
+    )
+
+
+def of_variant(role, path):
+    """A file of the model that has a role in a variant; none where nobody has it."""
+
+    def file(wildcards):
+        name = getattr(VARIANTS[wildcards.variant], role)
+        return [] if name is None else path(wildcards.variant, name)
+
+    return file
+
+
+def of_paraphraser(path):
+    return of_variant("paraphraser", path)
+
+
+def of_reviewer(path):
+    return of_variant("reviewer", path)
 
 
 rule fetch_dataset:
@@ -334,8 +364,111 @@ rule band_difficulty:
         step("items.band_difficulty", ["items_table", "answers"], ["bands", "report"])
 
 
+rule paraphrase_requests:
+    input:
+        code=code("items.paraphrase_requests"),
+        items_table="data/items/items.parquet",
+        fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
+        prompt=prompt_file("paraphrase", PARAMS.items.prompts.paraphrase),
+    output:
+        requests="data/items/variants/{variant}/paraphrases/{model}.requests.jsonl",
+        lineage="data/items/variants/{variant}/paraphrases/{model}.requests.jsonl.lineage.json",
+    log:
+        "logs/paraphrase_requests/{variant}/{model}.log",
+    params:
+        section=lambda wildcards: section(
+            model=model_params(wildcards.model), max_tokens=VARIANTS[wildcards.variant].max_tokens
+        ),
+    message:
+        "Writing questions to reword for {wildcards.model} (variant {wildcards.variant})"
+    shell:
+        step(
+            "items.paraphrase_requests",
+            ["items_table", "fingerprint", "prompt"],
+            ["requests"],
+            ["variant", "model"],
+        )
+
+
+rule paraphrase_review_requests:
+    input:
+        code=code("items.paraphrase_review_requests"),
+        items_table="data/items/items.parquet",
+        pool=POOL,
+        distractors="data/items/distractors.parquet",
+        fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
+        prompt=prompt_file("paraphrase_review", PARAMS.items.prompts.paraphrase_review),
+        paraphrases=of_paraphraser(
+            lambda variant, name: f"data/items/variants/{variant}/paraphrases/{name}.responses.jsonl"
+        ),
+        paraphraser_fingerprint=of_paraphraser(lambda variant, name: fingerprint_file(name)),
+        paraphrase_prompt=prompt_file("paraphrase", PARAMS.items.prompts.paraphrase),
+    output:
+        requests="data/items/variants/{variant}/reviews/{model}.requests.jsonl",
+        lineage="data/items/variants/{variant}/reviews/{model}.requests.jsonl.lineage.json",
+    log:
+        "logs/paraphrase_review_requests/{variant}/{model}.log",
+    params:
+        section=lambda wildcards: variant_section(wildcards, model=model_params(wildcards.model)),
+    message:
+        "Writing paraphrases to review for {wildcards.model} (variant {wildcards.variant})"
+    shell:
+        step(
+            "items.paraphrase_review_requests",
+            [
+                *["items_table", "pool", "distractors", "fingerprint", "prompt"],
+                *["paraphrases", "paraphraser_fingerprint", "paraphrase_prompt"],
+            ],
+            ["requests"],
+            ["variant", "model"],
+        )
+
+
+rule item_variant:
+    input:
+        code=code("items.item_variant"),
+        items_table="data/items/items.parquet",
+        pool=POOL,
+        distractors="data/items/distractors.parquet",
+        paraphrases=of_paraphraser(
+            lambda variant, name: f"data/items/variants/{variant}/paraphrases/{name}.responses.jsonl"
+        ),
+        paraphraser_fingerprint=of_paraphraser(lambda variant, name: fingerprint_file(name)),
+        paraphrase_prompt=of_paraphraser(
+            lambda variant, name: prompt_file("paraphrase", PARAMS.items.prompts.paraphrase)
+        ),
+        reviews=of_reviewer(
+            lambda variant, name: f"data/items/variants/{variant}/reviews/{name}.responses.jsonl"
+        ),
+        reviewer_fingerprint=of_reviewer(lambda variant, name: fingerprint_file(name)),
+        review_prompt=of_reviewer(
+            lambda variant, name: prompt_file("paraphrase_review", PARAMS.items.prompts.paraphrase_review)
+        ),
+    output:
+        items_table="data/items/variants/{variant}/items.parquet",
+        report="data/items/variants/{variant}/report.parquet",
+    log:
+        "logs/item_variant/{variant}.log",
+    params:
+        section=variant_section,
+    message:
+        "Giving the items the form of the variant {wildcards.variant}"
+    shell:
+        step(
+            "items.item_variant",
+            [
+                *["items_table", "pool", "distractors"],
+                *["paraphrases", "paraphraser_fingerprint", "paraphrase_prompt"],
+                *["reviews", "reviewer_fingerprint", "review_prompt"],
+            ],
+            ["items_table", "report"],
+            ["variant"],
+        )
+
+
 rule items:
     input:
         "data/items/gate.json",
+        expand("data/items/variants/{variant}/{table}.parquet", variant=VARIANTS, table=["items", "report"]),
     message:
         "Items are ready"

@@ -1,7 +1,5 @@
 """Teaching: blind answers, rounds of guidance and revision, trajectories, metrics."""
 
-BUILT_ITEMS = "data/items/items.parquet"
-
 
 def round_folder(league, number):
     return f"data/teaching/{league}/round{number}"
@@ -16,10 +14,18 @@ def league_prompt(task):
     return lambda wildcards: prompt_file(task, getattr(league_of(wildcards).prompts, task))
 
 
+def source_items(wildcards):
+    """The items that a league takes: as they were built, or those of its variant."""
+    variant = league_of(wildcards).items_variant
+    if variant is None:
+        return "data/items/items.parquet"
+    return f"data/items/variants/{variant}/items.parquet"
+
+
 def league_items(wildcards):
     """The items as the league asks them."""
     if league_of(wildcards).option_order == 0:
-        return BUILT_ITEMS
+        return source_items(wildcards)
     return f"data/teaching/{wildcards.league}/items.parquet"
 
 
@@ -143,7 +149,7 @@ rule reorder_items:
     input:
         code=code("teaching.reorder_items"),
         gate="data/items/gate.json",
-        items_table=BUILT_ITEMS,
+        items_table=source_items,
     output:
         items_table="data/teaching/{league}/items.parquet",
     log:

@@ -124,6 +124,18 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
         ("items/rewriter", "eve", ["items.rewriter: unknown model 'eve'"]),
         ("items/reviewer", "eve", ["items.reviewer: unknown model 'eve'"]),
         ("items/reviewer", "tom", ["items.reviewer needs items.rewriter to be a model"]),
+        ("items/variants", {"a b": {"order": 1}}, ["items.variants.a b: String should match pattern"]),
+        ("items/variants/same", {}, ["items.variants.same: nothing differs from the items as built"]),
+        ("items/variants/same", {"order": 0, "max_tokens": 9}, ["items.variants.same: nothing differs"]),
+        ("items/variants/back", {"order": -1}, ["items.variants.back.order", "(seen: -1)"]),
+        ("items/variants/new", {"order": 1, "reviewer": "tom"}, ["variants.new: 'reviewer' needs 'paraphraser'"]),
+        ("items/variants/new", {"paraphraser": "eve"}, ["items.variants.new.paraphraser: unknown model 'eve'"]),
+        (
+            "items/variants/new",
+            {"paraphraser": "tom", "reviewer": "eve"},
+            ["items.variants.new.reviewer: unknown model 'eve'; known: ann, tom"],
+        ),
+        ("teaching/leagues/main/items_variant", "new", ["main.items_variant: unknown variant 'new'; known: none"]),
         ("teaching/leagues/main/students", ["ann", "ann"], ["teaching.leagues.main.students: ann stands there twice"]),
         ("teaching/leagues/main/teachers", ["tom", "tom"], ["teaching.leagues.main.teachers: tom stands there twice"]),
         ("teaching/leagues/main/datasets", ["sums", "sums"], ["teaching.leagues.main.datasets: sums stands"]),
@@ -180,11 +192,14 @@ def test_a_league_has_the_prompts_of_all_but_for_those_it_names() -> None:
 def derived(**league: Any) -> dict[str, DerivedLeague]:
     """What is derived from the league `main`, changed so."""
     raw = changed("teaching/leagues/main", BASE["teaching"]["leagues"]["main"] | league)
-    return derived_leagues(validate_params(raw).teaching)
+    return derived_leagues(validate_params(raw).teaching, ("shuffled", "redrawn"))
 
 
 def test_every_ablation_of_a_league_is_a_league_of_its_own() -> None:
-    found = derived(ablations=list(get_args(Ablation)))
+    raw = changed("items/variants", {"shuffled": {"order": 1}, "redrawn": {"distractors": 1}})
+    raw["teaching"]["leagues"]["main"]["ablations"] = list(get_args(Ablation))
+    params = validate_params(raw)
+    found = derived_leagues(params.teaching, params.items.variants)
     assert {name: (one.base, one.ablation, one.setting) for name, one in found.items()} == {
         "main--rounds-6": ("main", "more_rounds", "6 rounds"),
         "main--may-tell": ("main", "answer_revelation", "may tell the answer"),
@@ -192,27 +207,37 @@ def test_every_ablation_of_a_league_is_a_league_of_its_own() -> None:
         "main--prompts-v3": ("main", "prompts", "prompts v3"),
         "main--order-1": ("main", "option_order", "option order 1"),
         "main--order-2": ("main", "option_order", "option order 2"),
+        "main--items-shuffled": ("main", "item_variants", "items shuffled"),
+        "main--items-redrawn": ("main", "item_variants", "items redrawn"),
     }
-    assert set(get_args(Ablation)) <= set(ASKED_ABLATIONS)
+    assert get_args(Ablation) == ASKED_ABLATIONS
 
 
-CHANGED = {"more_rounds": "rounds", "answer_revelation": "may_tell_answer"}
+CHANGED = {"more_rounds": "rounds", "item_variants": "items_variant", "answer_revelation": "may_tell_answer"}
 
 
 @pytest.mark.parametrize("ablation", get_args(Ablation))
 def test_a_derived_league_differs_from_its_own_in_the_setting_alone(ablation: Ablation) -> None:
-    params = validate_params(
-        changed(
-            "teaching/leagues/main",
-            BASE["teaching"]["leagues"]["main"] | {"arms": ["sham"], "ablations": [ablation]},
-        )
+    raw = changed(
+        "teaching/leagues/main",
+        BASE["teaching"]["leagues"]["main"] | {"arms": ["sham"], "ablations": [ablation]},
     )
+    raw["items"]["variants"] = {"shuffled": {"order": 1}}
+    params = validate_params(raw)
     base = params.teaching.leagues["main"].model_dump()
-    for one in derived_leagues(params.teaching).values():
+    for one in derived_leagues(params.teaching, params.items.variants).values():
         assert one.league.ablations == []
         differing = {name for name, value in one.league.model_dump().items() if value != base[name]}
         assert differing == {"ablations", CHANGED.get(ablation, ablation)}
-    assert list(played_leagues(params.teaching)) == ["main", *derived_leagues(params.teaching)]
+    names = params.items.variants
+    assert list(played_leagues(params.teaching, names)) == ["main", *derived_leagues(params.teaching, names)]
+
+
+def test_item_variants_need_a_variant_that_the_league_has_not() -> None:
+    raw = changed("items/variants", {"shuffled": {"order": 1}})
+    raw["teaching"]["leagues"]["main"] |= {"ablations": ["item_variants"], "items_variant": "shuffled"}
+    with pytest.raises(UserError, match=r"main\.ablations: item_variants .* items\.variants has no other"):
+        validate_params(raw)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +280,7 @@ def test_a_derived_league_needs_a_name_that_is_not_too_long() -> None:
     name = "m" * 55
     raw = copy.deepcopy(BASE)
     raw["teaching"]["leagues"] = {name: BASE["teaching"]["leagues"]["main"] | {"ablations": ["option_order"]}}
-    assert len(max(derived_leagues(validate_params(raw).teaching))) == 64
+    assert len(max(derived_leagues(validate_params(raw).teaching, ()))) == 64
     raw["teaching"]["leagues"][name]["ablations"] = ["more_rounds"]
     said = complaint(raw)
     assert f"plays a league '{name}--rounds-6'; its 65 characters are too many" in said

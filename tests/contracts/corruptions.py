@@ -103,18 +103,62 @@ def has_options(row: Row) -> bool:
     return row["options"] is not None
 
 
+def form_breaks(also: Mapping[str, str]) -> dict[str, Break]:
+    """Ways to break the form of an item, and which other rule each breaks with it."""
+
+    def more(rule: str) -> frozenset[str]:
+        return frozenset({also[rule]} if rule in also else ())
+
+    values: dict[str, Values | Callable[[Row], Values]] = {
+        "option_count": lambda row: {"options": [row["gold"]], "origins": ["native"], "key": "A"},
+        "options_distinct": _same_options,
+        "origins_match_options": {"origins": ["invented"] * 4},
+        "key_within_options": {"key": "E"},
+        "multi_is_several_keys": {"multi": True},
+        "gold_is_the_key": {"gold": "none of these"},
+        "rewrite_status_known": {"rewrite_status": "improved"},
+    }
+    return {rule: Break(value, also=more(rule)) for rule, value in values.items()}
+
+
+def variant_breaks() -> dict[str, Break]:
+    """Ways to break the items of a variant."""
+    also = {"option_count": "option_count_kept", "key_within_options": "gold_kept"}
+    also |= {"multi_is_several_keys": "item_facts_kept"}
+    return form_breaks(also) | {
+        "item_as_built": Break({"item_id": "nobody"}),
+        "item_facts_kept": Break({"cluster_id": "elsewhere"}),
+        "option_count_kept": Break(
+            lambda row: {"options": [*row["options"], "more"], "origins": ["native"] * 5}
+        ),
+        "gold_kept": Break(
+            lambda row: {"options": [f"9{text}" for text in row["options"]], "gold": f"9{row['gold']}"}
+        ),
+    }
+
+
+def is_reworded(row: Row) -> bool:
+    return bool(row["stem_status"] == "paraphrased")
+
+
 ITEM_BREAKS: dict[str, dict[str, Break]] = {
-    "items": {
-        "option_count": Break(lambda row: {"options": [row["gold"]], "origins": ["native"], "key": "A"}),
-        "options_distinct": Break(_same_options),
-        "origins_match_options": Break({"origins": ["invented"] * 4}),
-        "key_within_options": Break({"key": "E"}),
-        "multi_is_several_keys": Break({"multi": True}),
-        "gold_is_the_key": Break({"gold": "none of these"}),
-        "rewrite_status_known": Break({"rewrite_status": "improved"}),
+    "items": form_breaks({}) | {
         "item_in_pool": Break({"item_id": "nobody"}),
         "pool_facts_kept": Break({"cluster_id": "elsewhere"}),
         "dataset_configured": Break({"dataset": "other"}, also=frozenset({"pool_facts_kept"})),
+    },
+    "variants/moved": variant_breaks(),
+    "variants/other": variant_breaks(),
+    "variant_report": {
+        "item_of_variant": Break({"item_id": "nobody"}),
+        "stem_status_known": Break(
+            {"stem_status": "better"}, lambda row: str(row["stem_status"]).startswith("fallback")
+        ),
+        "stem_as_said": Break({"stem_status": "fallback:empty"}, is_reworded),
+        "options_as_said": Break({"options_status": "redrawn"}, lambda row: row["variant"] == "other"),
+        "order_as_said": Break(lambda row: {"order_changed": not row["order_changed"]}),
+        "changes_as_asked": Break({"options_status": "native"}, lambda row: row["variant"] == "moved"),
+        "review_where_asked": Break({"review": None}, is_reworded),
     },
     "pool": {
         "item_or_rejected": Break({"item_id": "nobody"}, table="items", old_key=True),

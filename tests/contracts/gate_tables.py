@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from magister.answers import CHOICE_RULES, VALUE_RULES, VERDICT_RULES
+from magister.answers import CHOICE_RULES, VALUE_RULES, VERDICT_RULES, canonical_value
 from magister.contracts.boards_suite import BoardRow, boards_suite
 from magister.contracts.gate import Suite, run_gate
-from magister.contracts.items_suite import ItemRules, ItemsPlan, ItemTables, items_suite
+from magister.contracts.items_suite import ItemRules, ItemsPlan, ItemTables, VariantPlan, items_suite
 from magister.contracts.schemas import (
     ANSWERS,
     ASKED,
@@ -23,6 +23,7 @@ from magister.contracts.schemas import (
     REVISIONS,
     TEACHER_ARMS,
     TRAJECTORIES,
+    VARIANT_REPORT,
 )
 from magister.contracts.teaching_suite import LeaguePlan, LeagueTables, ReadingRules, teaching_suite
 from magister.items import MAX_CHARS, key_balance
@@ -34,9 +35,10 @@ from magister.teaching.standings import standings
 
 Rows = list[dict[str, Any]]
 READING = ReadingRules(*([rule.id for rule in rules] for rules in (CHOICE_RULES, VALUE_RULES, VERDICT_RULES)))
-RULES = ItemRules(fold_option, key_balance, READING, MAX_CHARS)
+RULES = ItemRules(fold_option, canonical_value, key_balance, READING, MAX_CHARS)
 DATASETS = ["demo", "sums"]
-ITEMS_PLAN = ItemsPlan(DATASETS, ["weak"], 3, ["small", "big"], (0.2, 0.4, 0.6, 0.8))
+VARIANTS = {"moved": VariantPlan(order=1), "other": VariantPlan(1, 1, "pen", "critic")}
+ITEMS_PLAN = ItemsPlan(DATASETS, ["weak"], 3, ["small", "big"], (0.2, 0.4, 0.6, 0.8), VARIANTS)
 PLAN = LeaguePlan("main", ["ann", "bob"], ["tom", "una"], ["sham", "verdict_only"], 2, ["sums"])
 SPAN = {"span_start": 8, "span_end": 9}
 
@@ -83,6 +85,25 @@ def item_tables() -> dict[str, pa.Table]:
         "free_answers": table(FREE_ANSWERS, free_answer_rows()),
         "distractors": table(DISTRACTORS, distractor_rows()),
         "ladder_answers": table(ANSWERS, ladder_rows(items)),
+        **variant_tables(items),
+    }
+
+
+def variant_tables(items: Rows) -> dict[str, pa.Table]:
+    """Two variants: `moved` reverses every second list of options, `other` also rewords its question."""
+    moved, other, report = [], [], []
+    for n, row in enumerate(items):
+        turned = row | {"options": row["options"][::-1], "key": "DCBA"["ABCD".index(row["key"])]}
+        moved.append(turned if n % 2 else row)
+        other.append(moved[-1] | ({"question": f"Say it: {row['question']}"} if n % 2 else {}))
+        note = {"item_id": row["item_id"], "order_changed": n % 2 == 1}
+        report.append(note | {"variant": "moved", "stem_status": "as_built", "options_status": "as_built"})
+        stem = {"stem_status": "paraphrased", "review": "{}"} if n % 2 else {"stem_status": "fallback:empty"}
+        report.append(note | {"variant": "other", "options_status": "native"} | stem)
+    return {
+        "variants/moved": table(ITEMS, moved),
+        "variants/other": table(ITEMS, other),
+        "variant_report": table(VARIANT_REPORT, report),
     }
 
 
@@ -280,7 +301,9 @@ def board_tables() -> dict[str, pa.Table]:
 
 def items_expected(tables: dict[str, pa.Table], plan: ItemsPlan = ITEMS_PLAN) -> Suite:
     """The suite of the items module."""
-    return items_suite(ItemTables(**tables), plan, RULES)
+    variants = {name: tables[f"variants/{name}"] for name in plan.variants}
+    own = {name: table for name, table in tables.items() if not name.startswith("variants/")}
+    return items_suite(ItemTables(**own, variants=variants), plan, RULES)
 
 
 def teaching_expected(tables: dict[str, pa.Table], plan: LeaguePlan = PLAN) -> Suite:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from gate_tables import ITEMS_PLAN, PLAN, board_tables, item_tables, teaching_tables
 
@@ -26,6 +27,8 @@ CONTRACT_OF = {
     "guides_asked": "asked",
     "revisions_asked": "asked",
     "board": "teaching_board",
+    "variants": "items",
+    "variant_reports": "variant_report",
 }
 
 
@@ -53,9 +56,16 @@ def run_items(folder: Path, tables: dict[str, pa.Table]) -> int:
     from scripts.gates import validate_items
     from scripts.step import run_step
 
-    parts = {"items_table" if name == "items" else name: [table] for name, table in tables.items()}
+    parts = {
+        "items_table" if name == "items" else name: [table]
+        for name, table in tables.items()
+        if not name.startswith("variant")
+    }
     for name in ("pool", "pool_rejected"):
         parts[name] = [tables[name].slice(0, 4), tables[name].slice(4)]
+    report, names = tables["variant_report"], sorted(ITEMS_PLAN.variants)
+    parts["variants"] = [tables[f"variants/{name}"] for name in names]
+    parts["variant_reports"] = [report.filter(pc.equal(report["variant"], name)) for name in names]
     arguments = ["--params", json.dumps(asdict(ITEMS_PLAN)), "--log", str(folder / "log")]
     arguments += [*written(folder, parts), *outputs(folder)]
     return exit_code(lambda: run_step("scripts.gates.validate_items", validate_items.run, arguments))

@@ -20,6 +20,7 @@ from gate_tables import (
 )
 
 from magister.contracts.gate import RowCheck, describe_failures, run_gate
+from magister.contracts.items_suite import VariantPlan
 
 Tables = dict[str, pa.Table]
 
@@ -39,7 +40,7 @@ def setting(name: str, place: int, **values: Any) -> Callable[[Tables], Tables]:
 def broken(tables: Tables) -> dict[str, list[dict[str, Any]]]:
     """Keys of the rows that break each check, without the engine.
 
-    The answers of the ladder are left out: another key makes them wrong as well.
+    The answers of the ladder and the variants are left out: another key makes them wrong as well.
     """
     held, expectations = items_expected(tables)
     found = {}
@@ -48,7 +49,7 @@ def broken(tables: Tables) -> dict[str, list[dict[str, Any]]]:
             contract, table = held[check.table]
             rows = table.filter(pa.array(~check.passed)).select(list(contract.key)).to_pylist()
             found[f"{check.table}:{check.name}"] = rows
-    return {name: rows for name, rows in found.items() if not name.startswith("ladder_answers")}
+    return {name: rows for name, rows in found.items() if not name.startswith(("ladder_answers", "variant"))}
 
 
 def test_good_tables_pass() -> None:
@@ -57,7 +58,8 @@ def test_good_tables_pass() -> None:
     assert report["success"] is True
     assert {entry["table"] for entry in report["expectations"]} == {
         "bands", "datasets", "distractors", "free_answers", "items", "key_balance", "ladder_answers", "pool",
-        "pool_rejected", "rejected",
+        "pool_rejected", "rejected", "variant_report", "variants/moved", "variants/moved/key_balance",
+        "variants/other", "variants/other/key_balance",
     }  # fmt: skip
 
 
@@ -179,7 +181,8 @@ def test_keys_in_one_place_fail_by_data_set() -> None:
 
 
 def test_a_key_that_cannot_be_read_does_not_stop_the_test_of_balance() -> None:
-    report = items_gate(setting("items", 0, key="Z")(item_tables()))
+    plan = replace(ITEMS_PLAN, variants={})
+    report = items_gate(setting("items", 0, key="Z")(item_tables()), plan)
     assert failed_names(report) == {"items:key_within_options", "ladder_answers:correct_agrees_with_key"}
 
 
@@ -220,3 +223,59 @@ def test_every_check_reaches_the_report() -> None:
         entry = entry_of(report, name)
         assert entry["first_failed_keys"] == sorted(keys, key=lambda key: key["item_id"])[:5]
         assert entry["n_failed"] == len(keys)
+
+
+def test_without_variants_the_gate_says_nothing_of_them() -> None:
+    report = items_gate(item_tables(), replace(ITEMS_PLAN, variants={}))
+    assert report["success"]
+    assert not [entry for entry in report["expectations"] if "variant" in entry["table"]]
+
+
+def test_a_variant_may_write_the_right_value_in_another_way_but_not_change_it() -> None:
+    other = setting("variants/moved", 0, options=["0.0", "1", "2", "3"], gold="0.0")
+    held, expectations = items_expected(other(item_tables()))
+    found = {
+        check.name
+        for check in expectations
+        if isinstance(check, RowCheck) and check.table == "variants/moved" and not check.passed.all()
+    }
+    assert "variants/moved" in held
+    assert found == set()
+    report = items_gate(setting("variants/moved", 0, options=["5", "1", "2", "3"], gold="5")(item_tables()))
+    assert entry_of(report, "variants/moved:gold_kept")["first_failed_keys"] == [{"item_id": "demo-0"}]
+
+
+def test_a_variant_that_lost_an_item_fails() -> None:
+    tables = item_tables()
+    report = items_gate(tables | {"variants/moved": tables["variants/moved"].slice(1)})
+    key = {"variant": "moved", "item_id": "demo-0"}
+    assert "variants/moved:table_row_count_to_equal:" in failed_names(report)
+    assert entry_of(report, "variant_report:item_of_variant")["first_failed_keys"] == [key]
+
+
+def test_keys_of_a_variant_in_one_place_fail() -> None:
+    tables = item_tables()
+    row, source, band = (tables[name].to_pylist()[0] for name in ("items", "pool", "bands"))
+    plan = replace(ITEMS_PLAN, variants={"moved": VariantPlan(order=1)})
+    note = tables["variant_report"].to_pylist()[0]
+    for n in range(100, 140):
+        new = {"item_id": f"demo-{n}"}
+        key = {"key": "ABCD"[n % 4], "gold": row["options"][n % 4]}
+        turned = {"options": [key["gold"], *(text for text in row["options"] if text != key["gold"])]}
+        more = {"items": row | new | key, "variants/moved": row | new | turned | {"gold": key["gold"]}}
+        more |= {"bands": band | new, "pool": source | new | {"source_row": n}}
+        more["variant_report"] = note | new | {"order_changed": n % 4 > 0}
+        for name, one in more.items():
+            tables = edited(tables, name, lambda rows, one=one: rows.append(one))
+    tables = edited(tables, "variant_report", lambda rows: _keep(rows, "moved"))
+    report = items_gate(tables, plan)
+    entry = entry_of(report, "variants/moved/key_balance:column_values_to_be_between:p_value")
+    assert entry["first_failed_keys"] == [{"dataset": "demo"}]
+    assert not [
+        name for name in failed_names(report) if name.startswith(("variants/moved:", "variant_report"))
+    ]
+
+
+def _keep(rows: list[dict[str, Any]], variant: str) -> None:
+    """Drop the rows of other variants, in place."""
+    rows[:] = [row for row in rows if row["variant"] == variant]

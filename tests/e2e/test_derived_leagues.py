@@ -163,7 +163,7 @@ def test_a_plan_knows_the_jobs_and_which_calls_are_those_of_the_league(played: P
         name: load_prompt(played.project.path / "prompts" / f"{name}.md") for name in prompts_of(params)
     }
     planner = Planner(params, {"sums": Size(0, N, N, "known")}, Shape(), prompts)
-    for name in played_leagues(params.teaching):
+    for name in played_leagues(params.teaching, params.items.variants):
         for ask in planner.league(name):
             asked = played.requests(ask.step.removeprefix("teaching/"), ask.model).keys()
             assert len(asked) <= ask.calls

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
+from .chat_server import ChatServer
 from .conftest import Project, scripted_params
 
 EXPECTED = {
@@ -69,16 +68,13 @@ def review(kind: str) -> tuple[str, str]:
     return (said[:20], "length") if kind == "review_cut" else (said, "stop")
 
 
-class Endpoint(ThreadingHTTPServer):
-    """Chat completions of an editor and a critic; each question has one kind of reply, given again when asked."""
-
-    daemon_threads = True
+class Endpoint(ChatServer):
+    """An editor and a critic; each question has one kind of reply, given again when asked."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__()
         self.kinds: dict[str, str] = {}
         self.asked: list[tuple[str, str]] = []
-        self.guard = threading.Lock()
 
     def reply(self, model: str, prompt: str) -> tuple[str, str]:
         question = prompt.partition("Question: ")[2].partition("\n")[0]
@@ -91,42 +87,10 @@ class Endpoint(ThreadingHTTPServer):
         return rewrite(kind, options, right) if model == "editor-2026-01-01" else review(kind)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: Endpoint
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        text, reason = self.server.reply(body["model"], body["messages"][-1]["content"])
-        message = {"role": "assistant", "content": text}
-        answer = {
-            "id": "chatcmpl-1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": body["model"],
-            "choices": [{"index": 0, "finish_reason": reason, "message": message, "logprobs": None}],
-            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-        }
-        data = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[Endpoint]:
-    server = Endpoint()
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with Endpoint() as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -134,9 +98,8 @@ def project(new_project: Callable[[dict[str, Any]], Project], endpoint: Endpoint
     params = scripted_params(len(EXPECTED) + 1, rounds=1)
     params["items"] |= {"ladder": [], "pad": "numeric_neighbours", "rewriter": "editor", "reviewer": "critic"}
     params["items"]["datasets"]["sums"]["generator_args"] = {}
-    url = f"http://127.0.0.1:{endpoint.server_address[1]}/v1"
     params["models"] |= {
-        name: {"engine": "openai", "served_name": f"{name}-2026-01-01", "base_url": url}
+        name: {"engine": "openai", "served_name": f"{name}-2026-01-01", "base_url": endpoint.url}
         for name in ("editor", "critic")
     }
     made = new_project(params)

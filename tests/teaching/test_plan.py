@@ -76,6 +76,22 @@ def test_every_step_that_asks_is_counted() -> None:
     }  # fmt: skip
 
 
+def test_the_paraphrases_of_variants_are_counted() -> None:
+    plan, plain = planner(), planner()
+    raw = plan.params.model_dump(mode="json")
+    raw["items"]["variants"] = {"worded": {"paraphraser": "pen", "reviewer": "tom"}, "shuffled": {"order": 1}}
+    plan.params = validate_params(raw)
+    for name in ("paraphrase", "paraphrase_review"):
+        plan.prompts = {**plan.prompts, name: prompt(name)}
+    more = [ask for ask in plan.items() if ask not in plain.items()]
+    assert [(ask.stage, ask.model, ask.step, ask.calls) for ask in more] == [
+        ("paraphrase", "pen", "items/variants/worded/paraphrases", 10),
+        ("paraphrase review", "tom", "items/variants/worded/reviews", 10),
+    ]
+    # A table for each variant; the paraphraser and its reviewer are asked in two jobs each.
+    assert count_jobs(plan.params) - count_jobs(plain.params) == 2 + 4
+
+
 def test_histories_grow_with_the_rounds() -> None:
     guides = [ask for ask in planner(rounds=3).league("main") if (ask.stage, ask.model) == ("guide", "tea")]
     sent = [ask.tokens_in for ask in guides]

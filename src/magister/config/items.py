@@ -69,6 +69,34 @@ class ItemPrompts(Section):
     rewrite: str = Field("v1", description="Options to the rewriter: `prompts/rewrite/`.")
     review: str = Field("v1", description="Checklist for the reviewer: `prompts/review/`.")
     answer: str = Field("v1", description="Items with options to the ladder: `prompts/answer/`.")
+    paraphrase: str = Field("v1", description="Questions to a paraphraser: `prompts/paraphrase/`.")
+    paraphrase_review: str = Field(
+        "v1", description="Checklist for the reviewer of paraphrases: `prompts/paraphrase_review/`."
+    )
+
+
+class Variant(Section):
+    """The same items in another form; a seed of 0 and no paraphraser leave that part as it was built."""
+
+    order: int = Field(0, ge=0, description="Seed of another order of the options; 0: as built.")
+    distractors: int = Field(
+        0, ge=0, description="Seed of another draw among the harvested distractors; 0: as built."
+    )
+    paraphraser: Name | None = Field(None, description="Model that rewords the questions; passages stay.")
+    reviewer: Name | None = Field(
+        None, description="Model that fills in the checklist of paraphrases; needs a paraphraser."
+    )
+    max_tokens: int = Field(512, ge=1, description="Reply limit of the paraphraser and its reviewer.")
+
+    @model_validator(mode="after")
+    def _differs(self) -> Variant:
+        if self.reviewer is not None and self.paraphraser is None:
+            raise ValueError("'reviewer' needs 'paraphraser'")
+        if not self.order and not self.distractors and self.paraphraser is None:
+            raise ValueError(
+                "nothing differs from the items as built; set 'order', 'distractors' or 'paraphraser'"
+            )
+        return self
 
 
 class Items(Section):
@@ -100,6 +128,10 @@ class Items(Section):
         description="Mean ladder accuracy at or below which an item is in band 5, 4, 3, 2; above the last: band 1.",
     )
     seed: int = Field(0, description="Seed of option order and of ties.")
+    variants: dict[Name, Variant] = Field(
+        default_factory=dict,
+        description="Other forms of all items by name; a league names the one it uses as `items_variant`.",
+    )
     prompts: ItemPrompts = Field(default_factory=ItemPrompts, description="Prompt versions.")
     answer_as: AnswerAs = Field(
         "text", description="How ladder models are asked to name an option, as `teaching.answer_as`."

@@ -70,7 +70,16 @@ class Params(Section):
             known([self.items.reviewer], "items.reviewer")
             if self.items.rewriter == "rules":
                 raise ValueError("items.reviewer needs items.rewriter to be a model")
+        for name, variant in self.items.variants.items():
+            for role in ("paraphraser", "reviewer"):
+                if getattr(variant, role) is not None:
+                    known([getattr(variant, role)], f"items.variants.{name}.{role}")
         for name, league in self.teaching.leagues.items():
+            if league.items_variant is not None and league.items_variant not in self.items.variants:
+                raise ValueError(
+                    f"teaching.leagues.{name}.items_variant: unknown variant {league.items_variant!r}; "
+                    f"known: {', '.join(sorted(self.items.variants)) or 'none'}"
+                )
             known(league.students, f"teaching.leagues.{name}.students")
             known(league.teachers, f"teaching.leagues.{name}.teachers")
             for dataset in league.datasets:
@@ -86,7 +95,7 @@ class Params(Section):
                     raise ValueError(
                         f"teaching.leagues.{name}.teachers: {arm!r} is the name of a control arm"
                     )
-        derived_leagues(self.teaching)  # for its complaints
+        derived_leagues(self.teaching, self.items.variants)  # for its complaints
         return self
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from magister.config.base import NAME, AnswerAs, Name, Section
 Arm = Literal["sham", "oracle_tell", "wrong_oracle", "self_revise", "verdict_only"]
 """Control arms."""
 
-Ablation = Literal["more_rounds", "answer_revelation", "prompts", "option_order"]
+Ablation = Literal["more_rounds", "answer_revelation", "prompts", "option_order", "item_variants"]
 """Ablations that ask the models again."""
 
 MAX_ROUNDS = 6
@@ -49,6 +49,9 @@ class League(Section):
     students: list[Name] = Field(min_length=1, description="Models that are taught.")
     teachers: list[Name] = Field(min_length=1, description="Models that are rated.")
     datasets: list[Name] = Field(min_length=1, description="Datasets used.")
+    items_variant: Name | None = Field(
+        None, description="One of `items.variants` that the items are taken from; as built by default."
+    )
     rounds: int | None = Field(
         None,
         ge=1,
@@ -77,7 +80,8 @@ class League(Section):
     ablations: list[Ablation] = Field(
         default_factory=list,
         description="Settings under which the whole league is played again, as leagues beside it: 6 rounds; telling "
-        "the answer allowed, or forbidden; two other wordings of the prompts; two other orders of the options.",
+        "the answer allowed, or forbidden; two other wordings of the prompts; two other orders of the options; every "
+        "variant of the items.",
     )
 
 
@@ -139,7 +143,7 @@ class _Setting:
     changes: Mapping[str, Any]
 
 
-def _more_rounds(league: League) -> Iterator[_Setting]:
+def _more_rounds(league: League, variants: Collection[str]) -> Iterator[_Setting]:
     if league.rounds == MAX_ROUNDS:
         raise ValueError(
             f"more_rounds plays {MAX_ROUNDS} rounds, and this league has {MAX_ROUNDS} already; leave more_rounds out, "
@@ -148,34 +152,45 @@ def _more_rounds(league: League) -> Iterator[_Setting]:
     yield _Setting(f"rounds-{MAX_ROUNDS}", f"{MAX_ROUNDS} rounds", {"rounds": MAX_ROUNDS})
 
 
-def _answer_revelation(league: League) -> Iterator[_Setting]:
+def _answer_revelation(league: League, variants: Collection[str]) -> Iterator[_Setting]:
     words = "may not tell" if league.may_tell_answer else "may tell"
     yield _Setting(
         words.replace(" ", "-"), f"{words} the answer", {"may_tell_answer": not league.may_tell_answer}
     )
 
 
-def _prompts(league: League) -> Iterator[_Setting]:
+def _prompts(league: League, variants: Collection[str]) -> Iterator[_Setting]:
     worded = {version: TeachingPrompts.all_of(version) for version in PROMPT_VERSIONS}
     others = [version for version in PROMPT_VERSIONS if worded[version] != league.prompts]
     for version in others[:2]:
         yield _Setting(f"prompts-{version}", f"prompts {version}", {"prompts": worded[version]})
 
 
-def _option_order(league: League) -> Iterator[_Setting]:
+def _option_order(league: League, variants: Collection[str]) -> Iterator[_Setting]:
     for seed in [seed for seed in (1, 2, 3) if seed != league.option_order][:2]:
         yield _Setting(f"order-{seed}", f"option order {seed}", {"option_order": seed})
 
 
-_SETTINGS: dict[Ablation, Callable[[League], Iterator[_Setting]]] = {
+def _item_variants(league: League, variants: Collection[str]) -> Iterator[_Setting]:
+    others = [name for name in variants if name != league.items_variant]
+    if not others:
+        raise ValueError(
+            "item_variants plays the league on every variant of the items; items.variants has no other"
+        )
+    for name in others:
+        yield _Setting(f"items-{name}", f"items {name}", {"items_variant": name})
+
+
+_SETTINGS: dict[Ablation, Callable[[League, Collection[str]], Iterator[_Setting]]] = {
     "more_rounds": _more_rounds,
     "answer_revelation": _answer_revelation,
     "prompts": _prompts,
     "option_order": _option_order,
+    "item_variants": _item_variants,
 }
 
 
-def derived_leagues(teaching: Teaching) -> dict[str, DerivedLeague]:
+def derived_leagues(teaching: Teaching, variants: Collection[str]) -> dict[str, DerivedLeague]:
     """The leagues that play others again, once for each setting of the ablations that these ask for.
 
     Nothing but the setting differs from the league they are derived from, so that all requests the setting leaves
@@ -183,6 +198,7 @@ def derived_leagues(teaching: Teaching) -> dict[str, DerivedLeague]:
 
     Args:
         teaching: the validated section.
+        variants: names of `items.variants`.
 
     Returns:
         By name, `<league>--<setting>`, in the order of the leagues and of `ablations`.
@@ -195,7 +211,7 @@ def derived_leagues(teaching: Teaching) -> dict[str, DerivedLeague]:
         where = f"teaching.leagues.{base}.ablations"
         for ablation in league.ablations:
             try:
-                settings = list(_SETTINGS[ablation](league))
+                settings = list(_SETTINGS[ablation](league, variants))
             except ValueError as error:
                 raise ValueError(f"{where}: {error}") from None
             for setting in settings:
@@ -215,6 +231,12 @@ def derived_leagues(teaching: Teaching) -> dict[str, DerivedLeague]:
     return found
 
 
-def played_leagues(teaching: Teaching) -> dict[str, League]:
-    """All leagues that a run plays, by name: those of the section, then those derived from them."""
-    return teaching.leagues | {name: derived.league for name, derived in derived_leagues(teaching).items()}
+def played_leagues(teaching: Teaching, variants: Collection[str]) -> dict[str, League]:
+    """All leagues that a run plays, by name: those of the section, then those derived from them.
+
+    Args:
+        teaching: the validated section.
+        variants: names of `items.variants`.
+    """
+    derived = derived_leagues(teaching, variants)
+    return teaching.leagues | {name: found.league for name, found in derived.items()}

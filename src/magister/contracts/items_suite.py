@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from magister.contracts._harvest_checks import distractor_checks, free_answer_ch
 from magister.contracts._ladder_checks import band_checks, ladder_checks
 from magister.contracts._reply_checks import ReadingRules
 from magister.contracts._small import INFINITE, LETTERS, comparable, letters_fit, small_contract
+from magister.contracts._variant_checks import VariantPlan, report_checks, variant_checks, variant_table
 from magister.contracts.gate import Expectation, RowCheck, RowCount, Suite, Tables
 from magister.contracts.schemas import (
     ANSWERS,
@@ -24,10 +25,11 @@ from magister.contracts.schemas import (
     POOL,
     REJECTED,
     REWRITE,
+    VARIANT_REPORT,
     Contract,
 )
 
-__all__ = ["ItemRules", "ItemTables", "ItemsPlan", "ReadingRules", "items_suite"]
+__all__ = ["ItemRules", "ItemTables", "ItemsPlan", "ReadingRules", "VariantPlan", "items_suite"]
 
 ORIGINS = ("gold", "harvested", "padded", "native")
 MIN_BALANCE_P = 1e-4
@@ -39,12 +41,14 @@ class ItemRules:
 
     Attributes:
         fold: an option as it is compared with its neighbours.
+        value: a text by what it means, the same for all ways to write it.
         balance: p value by data set of keys being spread evenly over the places.
         reading: rules that replies are read by.
         max_chars: length of the longest distractor.
     """
 
     fold: Callable[[str], str]
+    value: Callable[[str], str]
     balance: Callable[[pa.Table], Mapping[str, float]]
     reading: ReadingRules
     max_chars: int
@@ -60,6 +64,7 @@ class ItemsPlan:
         samples: answers of each to a question.
         ladder: models that grade difficulty, weakest first.
         band_cuts: ascending means that part the bands.
+        variants: other forms of the items, by name.
     """
 
     datasets: Sequence[str]
@@ -67,6 +72,7 @@ class ItemsPlan:
     samples: int
     ladder: Sequence[str]
     band_cuts: Sequence[float]
+    variants: Mapping[str, VariantPlan] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,8 @@ class ItemTables:
         rejected: REJECTED while items were built.
         ladder_answers: ANSWERS of all models of the ladder.
         bands: BANDS.
+        variants: ITEMS of each variant.
+        variant_report: VARIANT_REPORT of all variants.
     """
 
     pool: pa.Table
@@ -92,6 +100,8 @@ class ItemTables:
     rejected: pa.Table
     ladder_answers: pa.Table
     bands: pa.Table
+    variants: Mapping[str, pa.Table] = field(default_factory=dict)
+    variant_report: pa.Table = field(default_factory=VARIANT_REPORT.schema.empty_table)
 
 
 def _gold_fits(key: str, options: Sequence[str], gold: str) -> bool:
@@ -99,7 +109,7 @@ def _gold_fits(key: str, options: Sequence[str], gold: str) -> bool:
     return gold == texts[0] if len(texts) == 1 else all(text in gold for text in texts)
 
 
-def _item_checks(items: pa.Table, rules: ItemRules) -> tuple[list[RowCheck], Mask]:
+def _item_checks(items: pa.Table, rules: ItemRules, table: str = "items") -> tuple[list[RowCheck], Mask]:
     """Checks on single items, and which keys can be read."""
     names = (
         "option_count",
@@ -140,11 +150,11 @@ def _item_checks(items: pa.Table, rules: ItemRules) -> tuple[list[RowCheck], Mas
         ),
         "gold_is_the_key": (("gold", "key", "options"), "the gold to be the option that the key names"),
     }
-    checks = [RowCheck("items", name, told[name][0], told[name][1], passed[name]) for name in names]
+    checks = [RowCheck(table, name, told[name][0], told[name][1], passed[name]) for name in names]
     status = items["rewrite_status"]
     known = member(status, REWRITE) | true(pc.match_substring_regex(status, r"^fallback:\S"))
     expected = f"one of {', '.join(REWRITE)} or fallback:<reason>"
-    checks.append(RowCheck("items", "rewrite_status_known", ("rewrite_status",), expected, known))
+    checks.append(RowCheck(table, "rewrite_status_known", ("rewrite_status",), expected, known))
     return checks, passed["key_within_options"]
 
 
@@ -219,12 +229,20 @@ def items_suite(given: ItemTables, plan: ItemsPlan, rules: ItemRules) -> Suite:
         "ladder_answers": (replace(ANSWERS, may_be_empty=not plan.ladder), given.ladder_answers),
         "bands": (BANDS, given.bands),
     }
+    if plan.variants:
+        tables |= {variant_table(name): (ITEMS, items) for name, items in given.variants.items()}
+        tables["variant_report"] = (VARIANT_REPORT, given.variant_report)
     if not comparable(tables):
         return tables, []
-    checks, readable = _item_checks(given.items, rules)
+    own, readable = _item_checks(given.items, rules)
+    checks: list[Expectation] = [*own]
     models, samples = plan.distractor_models, plan.samples
     tables["datasets"] = _dataset_counts(given.items, plan.datasets)
     tables["key_balance"] = _balance(given.items.filter(pa.array(readable)), rules)
+    if plan.variants:
+        balances, more = _variants(given, plan, rules)
+        tables |= balances
+        checks += more
     return tables, [
         *checks,
         *_pool_checks(given, plan.datasets),
@@ -235,6 +253,20 @@ def items_suite(given: ItemTables, plan: ItemsPlan, rules: ItemRules) -> Suite:
         *ladder_checks(given.ladder_answers, given.items, plan.ladder, rules.reading.choice),
         *band_checks(given.bands, given.items, given.ladder_answers, plan.ladder, plan.band_cuts),
     ]
+
+
+def _variants(given: ItemTables, plan: ItemsPlan, rules: ItemRules) -> tuple[Tables, list[Expectation]]:
+    """What is expected of the variants, and the balance of the keys of each."""
+    tables: Tables = {}
+    checks: list[Expectation] = report_checks(
+        given.variant_report, given.variants, given.items, plan.variants
+    )
+    for name, items in given.variants.items():
+        own, readable = _item_checks(items, rules, variant_table(name))
+        checks += own
+        checks += variant_checks(name, items, given.items, rules.value)
+        tables[f"{variant_table(name)}/key_balance"] = _balance(items.filter(pa.array(readable)), rules)
+    return tables, checks
 
 
 def _dataset_counts(items: pa.Table, datasets: Sequence[str]) -> tuple[Contract, pa.Table]:

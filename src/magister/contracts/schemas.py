@@ -18,6 +18,8 @@ TEACHER_ARMS = ("taught", "verdict_only")
 """Arms in which a model speaks: its whole guide, or its verdict alone."""
 ARMS = (*TEACHER_ARMS, "sham", "oracle_tell", "wrong_oracle", "self_revise")
 REWRITE = ("native", "rules", "rewritten")  # or "fallback:<reason>"
+STEMS = ("as_built", "paraphrased")  # or "fallback:<reason>"
+OPTIONS_STATUSES = ("as_built", "native", "redrawn", "partly_redrawn", "no_other_candidate")
 METRICS = ("CA", "AA", "JA", "GA", "RA")
 BOARD_METRICS = (*METRICS, "net_CA", "headroom", "CA_masked")
 """Metrics on a board: the headline ones, and CA beside the control arms and without leaks."""
@@ -104,6 +106,16 @@ ITEMS = Contract(
         {"passage": _s, "review": _s},
     ),
     key=("item_id",),
+)
+# What a variant of the items changed of each; `order_changed`: its options, once settled, were put in another order.
+VARIANT_REPORT = Contract(
+    "variant_report",
+    _schema(
+        {"variant": _s, "item_id": _s, "stem_status": _s, "options_status": _s, "order_changed": _b},
+        {"review": _s},
+    ),
+    key=("variant", "item_id"),
+    allowed={"options_status": OPTIONS_STATUSES},
 )
 ANSWERS = Contract(
     "answers",
@@ -351,6 +363,6 @@ CONTRACTS: dict[str, Contract] = {
     contract.name: contract
     for contract in (
         POOL, REJECTED, FREE_ANSWERS, DISTRACTORS, ITEMS, ANSWERS, BANDS, ASKED, GUIDES, REVISIONS, TRAJECTORIES,
-        METRICS_TABLE, STANDINGS, COMPARISONS, TEACHING_BOARD,
+        METRICS_TABLE, STANDINGS, COMPARISONS, TEACHING_BOARD, VARIANT_REPORT,
     )
 }  # fmt: skip

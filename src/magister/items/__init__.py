@@ -12,9 +12,12 @@ from magister.items._free import free_answer_requests, parse_free_answers
 from magister.items._neighbours import numeric_neighbours
 from magister.items._normalise import normalise_rows
 from magister.items._order import key_balance
+from magister.items._paraphrase import apply_paraphrases, paraphrase_bodies, paraphrase_review_bodies
 from magister.items._permute import permute_options
-from magister.items._rewrite import Reply, apply_rewrites, review_bodies, rewrite_bodies
+from magister.items._replies import Reply
+from magister.items._rewrite import apply_rewrites, review_bodies, rewrite_bodies
 from magister.items._text import fold_option
+from magister.items._variants import VariedItems, vary_items
 from magister.items.sources import BrokenRow, Log, RawRows, load_source, log_responses, read_log, read_rows
 
 __all__ = [
@@ -26,6 +29,8 @@ __all__ = [
     "Log",
     "RawRows",
     "Reply",
+    "VariedItems",
+    "apply_paraphrases",
     "apply_rewrites",
     "band_items",
     "build_items",
@@ -40,10 +45,13 @@ __all__ = [
     "log_responses",
     "normalise_rows",
     "numeric_neighbours",
+    "paraphrase_bodies",
+    "paraphrase_review_bodies",
     "parse_free_answers",
     "permute_options",
     "read_log",
     "read_rows",
     "review_bodies",
     "rewrite_bodies",
+    "vary_items",
 ]

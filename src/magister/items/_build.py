@@ -23,7 +23,7 @@ from magister.items._text import fold_option
 
 Pad = Literal["none", "numeric_neighbours"]
 # Near values that clash with a harvested one are skipped; this many are tried before giving up.
-_PAD_TRIES = 200
+PAD_TRIES = 200
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,18 @@ def all_distinct(texts: Iterable[str]) -> bool:
     return len(canonical) == len(texts) == len({fold_option(text) for text in texts})
 
 
-def _fill(chosen: list[str], candidates: Iterable[str], wanted: int, gold: str) -> int:
-    """Take candidates that stay distinct once all are written alike; return how many were taken."""
+def fill_options(chosen: list[str], candidates: Iterable[str], wanted: int, gold: str) -> int:
+    """Take candidates that stay distinct once all are written alike, up to a number of options.
+
+    Args:
+        chosen: options so far, the gold first; what is taken is added to them.
+        candidates: in the order in which they are tried.
+        wanted: options in the end, the gold among them.
+        gold: the right value.
+
+    Returns:
+        How many were taken.
+    """
     taken = 0
     for text in candidates:
         if len(chosen) == wanted:
@@ -62,11 +72,11 @@ def _build_open(row: dict[str, Any], harvested: list[str], options: int, pad: Pa
     if len(gold) > MAX_CHARS or "\n" in gold:
         raise Rejection("gold_too_long", f"the gold is not one line of at most {MAX_CHARS} characters")
     chosen = [gold]
-    n_harvested = _fill(chosen, harvested, options, gold)
+    n_harvested = fill_options(chosen, harvested, options, gold)
     n_padded = 0
     if pad == "numeric_neighbours":
-        near = islice(numeric_neighbours(gold, seed, row["item_id"]), _PAD_TRIES)
-        n_padded = _fill(chosen, near, options, gold)
+        near = islice(numeric_neighbours(gold, seed, row["item_id"]), PAD_TRIES)
+        n_padded = fill_options(chosen, near, options, gold)
     if len(chosen) < options:
         raise Rejection(
             "too_few_distractors", f"needs {options - 1}, has {n_harvested} harvested and {n_padded} padded"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -139,6 +140,11 @@ def reorder_options(items: Sequence[Placed], seed: int) -> dict[str, list[int]]:
             order = _changed(item, _place(item, counts, seed, item.right))
             orders[item.item_id] = _counted(item, order, counts)
     return orders
+
+
+def right_places(row: Mapping[str, Any]) -> tuple[int, ...]:
+    """Places of an item's right options, from 0."""
+    return tuple(LETTERS.index(letter) for letter in row["key"])
 
 
 def _groups(items: Iterable[Placed]) -> Iterator[tuple[int, list[Placed]]]:

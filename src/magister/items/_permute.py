@@ -9,7 +9,7 @@ import pyarrow as pa
 from magister.contracts.schemas import ITEMS
 from magister.items._choices import LETTERS
 from magister.items._normalise import GOLD_SEPARATOR
-from magister.items._order import Placed, reorder_options
+from magister.items._order import Placed, reorder_options, right_places
 from magister.items._text import seeded_draw
 
 
@@ -35,7 +35,7 @@ def permute_options(items: pa.Table, seed: int) -> pa.Table:
             row["item_id"],
             row["dataset"],
             tuple(row["options"]),
-            tuple(LETTERS.index(letter) for letter in row["key"]),
+            right_places(row),
             row["rewrite_status"] == "native",
         )
         for row in rows

@@ -4,43 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from magister.answers import canonical_value, is_refusal
+from magister.answers import canonical_value
 from magister.contracts.schemas import ITEMS
 from magister.items._build import all_distinct
 from magister.items._choices import LETTERS, Malformed, scalar_text, strip_labels
 from magister.items._flags import needs_options, options_in_question
 from magister.items._normalise import GOLD_SEPARATOR
 from magister.items._numbers import is_numeric
-from magister.items._replies import find_object
+from magister.items._replies import Fallback, Message, Reply, read_checklist, read_object
 from magister.prompts import Prompt
 
 CHECKS = ("one_correct", "all_distinct", "no_giveaway", "meaning_kept")
 MAX_OPTION_CHARS = 240
-_YES, _NO = ("true", "yes"), ("false", "no")
-Message = dict[str, str]
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A reply about one item.
-
-    Attributes:
-        text: what the model wrote; None where there is no response.
-        status: `error` for a failure of infrastructure, `refusal` where the endpoint says so, `truncated` where
-            the reply was cut at its length limit, else `ok`.
-    """
-
-    text: str | None
-    status: str = "ok"
-
-
-class _Fallback(Exception):
-    """A rewrite that is not taken, with the reason."""
 
 
 def _open_rows(items: pa.Table) -> list[dict[str, Any]]:
@@ -74,56 +53,40 @@ def rewrite_bodies(items: pa.Table, prompt: Prompt) -> dict[str, list[Message]]:
     }
 
 
-def _refused(reply: Reply) -> bool:
-    return reply.status == "refusal" or (reply.text is not None and is_refusal(reply.text))
-
-
-def _unread(reply: Reply) -> str:
-    """Why a reply holds no object that can be read."""
-    if _refused(reply):
-        return "refused"
-    return "truncated" if reply.status == "truncated" else "bad_json"
-
-
 def _check_rewrite(row: Mapping[str, Any], reply: Reply | None) -> list[str]:
     """Options of a rewrite that keeps the item what it was.
 
     Raises:
-        _Fallback: the reason why it does not.
+        Fallback: the reason why it does not.
     """
-    if reply is None or reply.status == "error" or reply.text is None:
-        raise _Fallback("error")
-    found = find_object(reply.text, "options")
-    if found is None:
-        raise _Fallback(_unread(reply))
-    values = found["options"]
+    values = read_object(reply, "options")["options"]
     if isinstance(values, Mapping):
         values = list(values.values())
     if not isinstance(values, list):
-        raise _Fallback("bad_json")
+        raise Fallback("bad_json")
     try:
         texts = strip_labels([scalar_text(value) or "" for value in values])
     except Malformed:
-        raise _Fallback("bad_json") from None
+        raise Fallback("bad_json") from None
     if len(texts) != len(row["options"]):
-        raise _Fallback("count_changed")
+        raise Fallback("count_changed")
     if any(not text or "\n" in text or len(text) > MAX_OPTION_CHARS for text in texts):
-        raise _Fallback("bad_option")
+        raise Fallback("bad_option")
     try:
         json.dumps(texts, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise _Fallback("bad_option") from None
+        raise Fallback("bad_option") from None
     right = _right(row)
     same = [
         canonical_value(old) == canonical_value(new) for old, new in zip(row["options"], texts, strict=True)
     ]
     if not all(same[place] for place in right):
-        raise _Fallback("changed_key")
+        raise Fallback("changed_key")
     if not all_distinct(texts):
-        raise _Fallback("merged_options")
+        raise Fallback("merged_options")
     # The wording of a distractor may change; the value of a number may not.
     if any(not kept and is_numeric(old) for kept, old in zip(same, row["options"], strict=True)):
-        raise _Fallback("changed_option")
+        raise Fallback("changed_option")
     return texts
 
 
@@ -145,7 +108,7 @@ def review_bodies(
     for row in _open_rows(items):
         try:
             texts = _check_rewrite(row, rewrite_replies.get(row["item_id"]))
-        except _Fallback:
+        except Fallback:
             continue
         bodies[row["item_id"]] = prompt.render(
             question=row["question"],
@@ -156,24 +119,6 @@ def review_bodies(
             key=row["key"],
         )
     return bodies
-
-
-def _truth(value: object) -> bool | None:
-    if isinstance(value, bool):
-        return value
-    word = value.strip().casefold() if isinstance(value, str) else ""
-    return True if word in _YES else False if word in _NO else None
-
-
-def _check_review(reply: Reply | None) -> tuple[str | None, str | None]:
-    """Read a checklist: the review as JSON, and the check that failed, if any."""
-    if reply is None or reply.status == "error" or reply.text is None:
-        return None, "error"
-    found = find_object(reply.text, *CHECKS)
-    answers = {check: _truth(found[check]) for check in CHECKS} if found else {}
-    if not answers or None in answers.values():
-        return None, _unread(reply)
-    return json.dumps(answers, sort_keys=True), next((check for check in CHECKS if not answers[check]), None)
 
 
 def _rewritten(row: dict[str, Any], texts: list[str], status: str, review: str | None) -> dict[str, Any]:
@@ -216,10 +161,10 @@ def apply_rewrites(
         try:
             texts = _check_rewrite(row, rewrite_replies.get(row["item_id"]))
             if review_replies is not None:
-                review, failed = _check_review(review_replies.get(row["item_id"]))
+                review, failed = read_checklist(review_replies.get(row["item_id"]), CHECKS)
                 if failed is not None:
-                    raise _Fallback(f"review_failed:{failed}")
-        except _Fallback as reason:
+                    raise Fallback(f"review_failed:{failed}")
+        except Fallback as reason:
             rows.append({**row, "rewrite_status": f"fallback:{reason}", "review": review})
         else:
             rows.append(_rewritten(row, texts, "rewritten", review))

@@ -1,4 +1,4 @@
-"""Scripted rewriters and reviewers: each mistake that the checks in code must catch, on demand."""
+"""Scripted rewriters, paraphrasers and reviewers: each mistake that the checks in code must catch, on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from magister.errors import UserError
 from magister.llm import player
 
 _OPTION = re.compile(r"^\d+\. (.*)$", re.MULTILINE)
+_SUM = re.compile(r"What is (-?\d+) \+ (-?\d+)\?")
+_POINT = re.compile(r"^- (\w+):", re.MULTILINE)
 REWRITER_MODES = ("keep", "bad_json", "changed_key", "merged_options", "refuse")
+PARAPHRASER_MODES = ("reword", "keep", "bad_json", "changed_number", "tell", "empty", "refuse")
+_REFUSAL = "I'm sorry, but I can't help with that."
 
 
 @player("rewriter")
@@ -28,7 +32,7 @@ def rewriter(messages: list[dict[str, Any]], request_key: str, args: Mapping[str
         raise UserError(f"rewriter: unknown mode {mode!r}; known: {', '.join(REWRITER_MODES)}")
     options = _OPTION.findall(messages[-1]["content"])
     if mode == "refuse":
-        return "I'm sorry, but I can't help with that."
+        return _REFUSAL
     if mode == "bad_json":
         return json.dumps({"options": options})[:-4]
     if mode == "changed_key":
@@ -38,9 +42,40 @@ def rewriter(messages: list[dict[str, Any]], request_key: str, args: Mapping[str
     return json.dumps({"options": options})
 
 
+@player("paraphraser")
+def paraphraser(messages: list[dict[str, Any]], request_key: str, args: Mapping[str, Any]) -> str:
+    """Reword questions `What is a + b?` in a way that scripted students and teachers still read.
+
+    Args (of the configuration):
+        mode: `reword` - in other words; `keep` - unchanged; `bad_json` - a torn object; `changed_number` - another
+            sum; `tell` - the answer in it; `empty` - no words; `refuse` - no paraphrase.
+    """
+    del request_key
+    mode = str(args.get("mode", "reword"))
+    if mode not in PARAPHRASER_MODES:
+        raise UserError(f"paraphraser: unknown mode {mode!r}; known: {', '.join(PARAPHRASER_MODES)}")
+    found = list(_SUM.finditer(messages[-1]["content"]))
+    if not found:
+        raise UserError(
+            "the scripted paraphraser rewords only questions with a sum (`What is 12 + 30?`), none found in: "
+            f"{messages[-1]['content'][:100]!r}. Use it on a dataset with generator `sums`."
+        )
+    a, b = int(found[-1][1]), int(found[-1][2])
+    if mode == "refuse":
+        return _REFUSAL
+    question = {
+        "keep": found[-1][0],
+        "empty": " ",
+        "tell": f"Show that {a} + {b} comes to {a + b}.",
+        "changed_number": f"Work out the value of {a} + {b + 1000}.",
+    }.get(mode, f"Work out the value of {a} + {b}.")
+    said = json.dumps({"question": question})
+    return said[:-4] if mode == "bad_json" else said
+
+
 @player("reviewer")
 def reviewer(messages: list[dict[str, Any]], request_key: str, args: Mapping[str, Any]) -> str:
-    """Fill in the checklist: all points hold, but for the one that `fails` names."""
-    del messages, request_key
-    points = ("one_correct", "all_distinct", "no_giveaway", "meaning_kept")
+    """Fill in the checklist that the prompt names: all points hold, but for the one that `fails` names."""
+    del request_key
+    points = [point for message in messages for point in _POINT.findall(message["content"])]
     return json.dumps({point: point != args.get("fails") for point in points})

@@ -123,7 +123,9 @@ def _of_league(league: League) -> dict[str, str]:
 
 def prompts_of(params: Params) -> list[str]:
     """Names `task/version` of all templates of a run."""
-    leagues = [_of_league(league) for league in played_leagues(params.teaching).values()]
+    leagues = [
+        _of_league(league) for league in played_leagues(params.teaching, params.items.variants).values()
+    ]
     return sorted({name for names in (_of_items(params), *leagues) for name in names.values()})
 
 
@@ -174,8 +176,8 @@ class Planner:
             prompts: the templates that `prompts_of` names.
         """
         self.params, self.sizes, self.shape, self.prompts = params, sizes, shape, prompts
-        self.leagues = played_leagues(params.teaching)
-        self.derived = derived_leagues(params.teaching)
+        self.leagues = played_leagues(params.teaching, params.items.variants)
+        self.derived = derived_leagues(params.teaching, params.items.variants)
 
     def _ask(
         self, where: tuple[str, str, str], model: str, calls: int, limit: int, prompt: str, **values: Any
@@ -222,10 +224,30 @@ class Planner:
             )
         shown = known | {"options": options_block(item["options"]), "answer_as": chosen.answer_as}
         where = ("ladder", "", "items/ladder_answers")
-        return asks + [
+        asks += [
             self._ask(where, model, n_items, chosen.max_tokens, prompts["answer"], **shown)
             for model in chosen.ladder
         ]
+        return asks + self._variants(n_items, known)
+
+    def _variants(self, n_items: int, known: Mapping[str, Any]) -> list[Ask]:
+        """What the paraphrases of variants ask; equal questions of several variants are asked once."""
+        prompts = _of_items(self.params)
+        asks: list[Ask] = []
+        for name, variant in self.params.items.variants.items():
+            limit, folder = variant.max_tokens, f"items/variants/{name}"
+            if variant.paraphraser is not None:
+                where = ("paraphrase", "", f"{folder}/paraphrases")
+                asks.append(
+                    self._ask(where, variant.paraphraser, n_items, limit, prompts["paraphrase"], **known)
+                )
+            if variant.reviewer is not None:
+                where = ("paraphrase review", "", f"{folder}/reviews")
+                values = dict(known) | {"paraphrase": known["question"], "gold": "x" * self.shape.option}
+                asks.append(
+                    self._ask(where, variant.reviewer, n_items, limit, prompts["paraphrase_review"], **values)
+                )
+        return asks
 
     def league(self, name: str) -> list[Ask]:
         """What a league asks, round by round; of a derived one too what the league it is derived from asks."""
@@ -373,9 +395,13 @@ def count_jobs(params: Params) -> int:
     jobs += 3 * (len(items.distractor_models) + len(items.ladder))
     jobs += 2 * ((items.rewriter != "rules") + (items.reviewer is not None))
     jobs += 5  # harvest, build, rewrite, band, gate
-    for league in played_leagues(params.teaching).values():
+    for variant in items.variants.values():
+        jobs += 1 + 2 * ((variant.paraphraser is not None) + (variant.reviewer is not None))
+    for league in played_leagues(params.teaching, params.items.variants).values():
         rounds = league.rounds or params.teaching.rounds
         models = len(league.students) + len(league.teachers)
         jobs += 3 * models * (1 + rounds) + (rounds if set(league.arms) - set(TEACHER_ARMS) else 0)
-        jobs += 3 + (league.option_order > 0)  # trajectories, metrics, gate; and another order of the options
+        jobs += 4 + (
+            league.option_order > 0
+        )  # trajectories, metrics, standings, gate; and another order of the options
     return jobs + 3  # the board, its gate and the target
