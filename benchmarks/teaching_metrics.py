@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from magister.contracts.schemas import TRAJECTORIES
 from magister.teaching.metrics import teaching_metrics
+from magister.teaching.standings import standings
 
 
 def simulate(teachers: int, students: int, items: int, rounds: int, seed: int) -> pa.Table:
@@ -104,6 +105,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=3800)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--no-peer", action="store_true", help="leave the pandas computation out")
     options = parser.parse_args()
     trajectories = simulate(options.teachers, options.students, options.items, options.rounds, seed=1)
     print(f"trajectories: {trajectories.num_rows:,} rows; peak memory so far {_peak():.2f} GiB")
@@ -115,6 +117,15 @@ def main() -> None:
     ours = time.perf_counter() - start
     print(f"magister: {_speed(ours, trajectories.num_rows)};")
     print(f"          {metrics.num_rows:,} metric rows with {options.resamples:,} resamples")
+    start = time.perf_counter()
+    _, compared = standings(
+        trajectories, None, policy="wrong", resamples=options.resamples, level=0.95, seed=1
+    )
+    seconds = time.perf_counter() - start
+    print(f"standings:{_speed(seconds, trajectories.num_rows)};")
+    print(f"          {compared.num_rows:,} paired comparisons with {options.resamples:,} flips")
+    if options.no_peer:
+        return
     start = time.perf_counter()
     peer = plain_pandas(trajectories)
     theirs = time.perf_counter() - start
