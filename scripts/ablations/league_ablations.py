@@ -17,7 +17,7 @@ def own_answers(step: Step, league: str, answers: pa.Table) -> pa.Table:
 
 
 def variants(step: Step) -> Iterator[Variant]:
-    """The leagues run again, read one at a time; each has as many files of own answers as the league itself."""
+    """The leagues run again, read one at a time; each has as many files of own answers as the league."""
     paths, answers = step.inputs["variants"], step.inputs["variants_zero_shot"]
     named, each = step.params["variants"], len(step.inputs["zero_shot"])
     if len(paths) != len(named) or len(answers) != each * len(named):
@@ -25,10 +25,13 @@ def variants(step: Step) -> Iterator[Variant]:
             f"{len(named)} variants want as many trajectories and {each} files of own answers each; given are "
             f"{len(paths)} and {len(answers)}"
         )
-    for number, (variant, path) in enumerate(zip(named, paths, strict=True)):
-        files = answers[each * number : each * (number + 1)]
+
+    def read(number: int) -> Variant:
+        variant, files = named[number], answers[each * number : each * (number + 1)]
         own = own_answers(step, variant["league"], pa.concat_tables([read_table(file) for file in files]))
-        yield Variant(variant["ablation"], variant["setting"], read_table(path), own)
+        return Variant(variant["ablation"], variant["setting"], read_table(paths[number]), own)
+
+    return map(read, range(len(named)))
 
 
 def run(step: Step) -> None:

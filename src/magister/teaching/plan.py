@@ -287,4 +287,5 @@ def count_jobs(params: Params) -> int:
         models = len(league.students) + len(league.teachers)
         jobs += 3 * models * (1 + rounds) + (rounds if league.arms else 0)
         jobs += 3  # trajectories, metrics, gate
+    jobs += 2 * len(params.teaching.leagues)  # their ablations, and the gate of these
     return jobs + 3  # the board, its gate and the target
