@@ -55,4 +55,4 @@ lock:
 	$(COMPILE) --constraint requirements/dev.lock pyproject.toml --output-file requirements/run.lock
 
 clean:
-	rm -rf data/items data/teaching data/models results logs .snakemake
+	rm -rf data/items data/teaching data/ablations data/models results logs .snakemake

@@ -26,6 +26,7 @@ include: "rules/common.smk"
 include: "rules/llm.smk"
 include: "rules/items.smk"
 include: "rules/teaching.smk"
+include: "rules/ablations.smk"
 include: "rules/gates.smk"
 include: "rules/boards.smk"
 
@@ -37,6 +38,7 @@ rule all:
         rules.llm.input,
         rules.items.input,
         rules.teaching.input,
+        rules.ablations.input,
         rules.boards.input,
     message:
         "Everything is up to date"

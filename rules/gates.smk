@@ -96,6 +96,38 @@ rule validate_teaching:
         )
 
 
+rule validate_ablations:
+    input:
+        code=code("gates.validate_ablations"),
+        ablations="data/ablations/{league}/ablations.parquet",
+        agreement="data/ablations/{league}/agreement.parquet",
+        contamination="data/ablations/{league}/contamination.parquet",
+        metrics="data/teaching/{league}/metrics.parquet",
+    output:
+        gate="data/ablations/{league}/gate.json",
+        lineage="data/ablations/{league}/gate.json.lineage.json",
+        page="data/ablations/{league}/gate.html",
+        page_lineage="data/ablations/{league}/gate.html.lineage.json",
+    log:
+        "logs/validate_ablations/{league}.log",
+    params:
+        section=lambda wildcards: section(
+            teachers=LEAGUES[wildcards.league].teachers,
+            students=LEAGUES[wildcards.league].students,
+            rounds=LEAGUES[wildcards.league].rounds,
+            variants=variant_section(wildcards.league),
+        ),
+    message:
+        "Gate: ablations ({wildcards.league})"
+    shell:
+        step(
+            "gates.validate_ablations",
+            ["ablations", "agreement", "contamination", "metrics"],
+            ["gate", "page"],
+            ["league"],
+        )
+
+
 rule validate_boards:
     input:
         code=code("gates.validate_boards"),

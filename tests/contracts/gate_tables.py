@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from functools import cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from magister.answers import CHOICE_RULES, VALUE_RULES, VERDICT_RULES, canonical_value
+from magister.contracts.ablations_suite import AblationPlan, LeagueAblations, ablations_suite
 from magister.contracts.boards_suite import BoardRow, boards_suite
 from magister.contracts.gate import Suite, run_gate
 from magister.contracts.items_suite import ItemRules, ItemsPlan, ItemTables, VariantPlan, items_suite
@@ -29,6 +33,7 @@ from magister.contracts.teaching_suite import LeaguePlan, LeagueTables, ReadingR
 from magister.items import MAX_CHARS, key_balance
 from magister.items._text import fold_option
 from magister.teaching._cube import FLAGS
+from magister.teaching.ablations import AblationTables, Variant, ablate
 from magister.teaching.board import teaching_board
 from magister.teaching.metrics import teaching_metrics
 from magister.teaching.standings import standings
@@ -292,6 +297,88 @@ def teaching_tables() -> dict[str, pa.Table]:
     }
 
 
+ABLATION_PLAN = AblationPlan(
+    "main",
+    [f"t{n}" for n in range(5)],
+    ["ann", "bob", "cid"],
+    2,
+    [("option_order", "seed 1"), ("more_rounds", "4 rounds")],
+)
+
+
+def ablated_rows(seed: int, rounds: int) -> Rows:
+    """Trajectories of five teachers and three students on 24 items of two data sets, replies drawn."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for student, n in itertools.product(ABLATION_PLAN.students, range(24)):
+        blind = rng.random() < 0.4
+        for k, teacher in enumerate(ABLATION_PLAN.teachers):
+            for t in range(rounds + 1):
+                right = bool(blind) if t == 0 else bool(rng.random() < 0.4 + 0.05 * k + 0.05 * t)
+                verdict = "correct" if rng.random() < 0.5 else "wrong"
+                place = {
+                    "league": "main",
+                    "arm": "taught",
+                    "teacher": teacher,
+                    "student": student,
+                    "round": t,
+                }
+                facts = {
+                    "item_id": f"i{n:02}",
+                    "dataset": DATASETS[n // 12],
+                    "domain": "maths",
+                    "cluster_id": f"c{n}",
+                }
+                rows.append(
+                    {
+                        **place, **facts, "n_options": 4, "band": 3,
+                        **dict.fromkeys(FLAGS, False), "status": "ok", "answer": "A", "correct": right,
+                        "verdict": verdict if t else "none", "guide_status": "ok" if t else "not_asked", "leak": "none",
+                    }
+                )  # fmt: skip
+    return rows
+
+
+def own_rows(trajectories: Rows, seed: int) -> pa.Table:
+    """Zero-shot answers of the teachers, drawn."""
+    rng = np.random.default_rng(seed)
+    facts = (
+        "league",
+        "teacher",
+        "item_id",
+        "dataset",
+        "domain",
+        "cluster_id",
+        "band",
+        "n_options",
+        *FLAGS,
+        "status",
+    )
+    first = [row for row in trajectories if row["round"] == 0 and row["student"] == "ann"]
+    return pa.Table.from_pylist(
+        [{name: row[name] for name in facts} | {"correct": bool(rng.random() < 0.6)} for row in first]
+    )
+
+
+@cache
+def _ablated() -> tuple[AblationTables, pa.Table]:
+    rows, longer = ablated_rows(1, 2), ablated_rows(2, 4)
+    options: dict[str, Any] = {"policy": "wrong", "resamples": 300, "level": 0.95, "seed": 0}
+    trajectories, own = table(TRAJECTORIES, rows), own_rows(rows, 3)
+    variants = [
+        Variant("option_order", "seed 1", table(TRAJECTORIES, ablated_rows(4, 2)), own_rows(rows, 5)),
+        Variant("more_rounds", "4 rounds", table(TRAJECTORIES, longer), own),
+    ]
+    found = ablate(trajectories, own, variants, **options)
+    return found, teaching_metrics(trajectories, own, **options)
+
+
+def ablation_tables() -> dict[str, pa.Table]:
+    """The ablations of a league, and the metrics that they are held to."""
+    found, metrics = _ablated()
+    return {**found._asdict(), "metrics": metrics}
+
+
 def board_tables() -> dict[str, pa.Table]:
     """The metrics and the board that is read from them."""
     made = teaching_tables()
@@ -309,6 +396,11 @@ def items_expected(tables: dict[str, pa.Table], plan: ItemsPlan = ITEMS_PLAN) ->
 def teaching_expected(tables: dict[str, pa.Table], plan: LeaguePlan = PLAN) -> Suite:
     """The suite of the teaching module."""
     return teaching_suite(LeagueTables(**tables), plan, READING)
+
+
+def ablations_expected(tables: dict[str, pa.Table], plan: AblationPlan = ABLATION_PLAN) -> Suite:
+    """The suite of the ablations."""
+    return ablations_suite(LeagueAblations(**tables), plan)
 
 
 def boards_expected(tables: dict[str, pa.Table], plan: LeaguePlan = PLAN) -> Suite:

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from magister.config.models import ModelConfig
+from magister.contracts.ablations_suite import AblationPlan, LeagueAblations, ablations_suite
 from magister.contracts.boards_suite import BoardRow, boards_suite
 from magister.contracts.gate import RowCount, Suite
 from magister.contracts.items_suite import ItemsPlan, ItemTables, items_suite
@@ -30,6 +31,7 @@ from magister.items import (
 from magister.llm import Request, Response, Speaker, fingerprint
 from magister.prompts import load_prompt
 from magister.provenance import conform
+from magister.teaching.ablations import Variant, ablate
 from magister.teaching.answers import answer_requests, parse_answers
 from magister.teaching.board import teaching_board
 from magister.teaching.guides import control_guides, guide_requests, histories, parse_guides
@@ -221,6 +223,20 @@ def test_leagues_and_boards_keep_every_promise(blindness: Any, drawn: list[Drawn
         comparisons=made("comparisons", compared),
     )
     assert broken(teaching_suite(tables, plan, READING)) == {}
+    own, options = (
+        zero_shot_table("main", items, bands, zero_shot),
+        {"policy": "wrong", "level": 0.9, "seed": 0},
+    )
+    again = Variant("item_variants", "the same", trajectories.filter(pc.field("round") < 2), own)
+    found = ablate(trajectories, own, [again], resamples=20, **options)  # type: ignore[arg-type]
+    ablations = LeagueAblations(
+        made("ablations", found.ablations),
+        made("ablation_agreement", found.agreement),
+        made("contamination", found.contamination),
+        tables.metrics,
+    )
+    ablated = AblationPlan("main", plan.teachers, plan.students, plan.rounds, [("item_variants", "the same")])
+    assert broken(ablations_suite(ablations, ablated)) == {}
     board = made("teaching_board", teaching_board(metrics, ranked))
     rows = [BoardRow("main", arm, teacher, plan.rounds) for arm, teacher in plan.exchanges]
     assert broken(boards_suite(board, metrics, ranked, rows)) == {}

@@ -12,10 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from corruptions import BOARD_BREAKS, ITEM_BREAKS, LEAGUE_BREAKS, Break, Row
+from corruptions import ABLATION_BREAKS, BOARD_BREAKS, ITEM_BREAKS, LEAGUE_BREAKS, Break, Row
 from gate_tables import (
+    ABLATION_PLAN,
     ITEMS_PLAN,
     PLAN,
+    ablation_tables,
+    ablations_expected,
     board_tables,
     boards_expected,
     entry_of,
@@ -50,6 +53,7 @@ class Module:
 MODULES = {
     "items": Module(item_tables(), items_expected, ITEMS_PLAN, ITEM_BREAKS),
     "teaching": Module(teaching_tables(), teaching_expected, PLAN, LEAGUE_BREAKS),
+    "ablations": Module(ablation_tables(), ablations_expected, ABLATION_PLAN, ABLATION_BREAKS),
     "boards": Module(board_tables(), boards_expected, PLAN, BOARD_BREAKS),
 }
 INPUT = {"teaching_board": "board"}

@@ -95,6 +95,22 @@ def test_telling_lifts_obedient_students_to_the_ceiling(league: Project) -> None
     assert not any(item[1]["correct"] for item in cells(league, "wrong_oracle", "obedient").values())
 
 
+def test_ablations_start_from_the_measured_league(league: Project) -> None:
+    rows = league.table("data/ablations/scripted/ablations.parquet")
+    assert {row["ablation"] for row in rows} == {"full", "leave_one_student", "cumulative", "rounds"}
+    for row in rows:
+        if row["ablation"] == "full":
+            assert row["value"] == pytest.approx(metric(league, row["teacher"], row["metric"])["value"])
+    # The stubborn student gains nothing from anyone: without it CA is half as large again.
+    without = [row for row in rows if row["setting"] == "stubborn" and row["metric"] == "CA"]
+    assert len(without) == 5
+    for row in without:
+        assert row["value"] == pytest.approx(1.5 * row["whole"])
+    agreement = league.table("data/ablations/scripted/agreement.parquet")
+    (alike,) = [row for row in agreement if row["setting"] == "stubborn" and row["metric"] == "CA"]
+    assert (alike["spearman"], alike["n_swapped"]) == (1.0, 0)
+
+
 def test_a_verdict_alone_explains_what_a_judge_does_and_not_what_a_teller_does(league: Project) -> None:
     for teacher, student, q in (("judge-80", "guesser", Q), ("teller", "obedient", 1.0)):
         rounds = cells(league, teacher, student, "verdict_only").values()

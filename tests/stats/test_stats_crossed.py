@@ -10,15 +10,18 @@ from scipy import stats as scipy_stats
 from magister.stats import (
     CrossedSample,
     bootstrap_weights,
+    cluster_jackknife,
     cluster_mean,
     crossed_sample,
     expanded_intervals,
     expanded_level,
     percentile_intervals,
     pigeonhole_replicates,
+    student_half_width,
     student_mean,
     student_ratio,
     student_weights,
+    tails_are_empty,
 )
 
 
@@ -301,3 +304,20 @@ def test_order_of_students_does_not_matter(clusters: int, seed: int) -> None:
     back = crossed_sample(sums[:, :, ::-1], gains, weights)
     assert there.value == pytest.approx(back.value, rel=1e-12, nan_ok=True)
     assert there.student_variance == pytest.approx(back.student_variance, rel=1e-8, abs=1e-15, nan_ok=True)
+
+
+def test_the_jackknife_of_a_mean_is_its_textbook_variance() -> None:
+    y = np.array([1.0, 4.0, 2.0, 9.0, 5.0])
+    weights = bootstrap_weights(["a"] * 5, resamples=0, seed=1)
+    left_out = (y.sum() - y)[:, None] / 4
+    found = cluster_jackknife(left_out, weights)
+    assert found.variance[0] == pytest.approx(y.var(ddof=1) / 5)
+    assert found.influence.sum() == pytest.approx(0)
+    assert found.influence[:, 0] == pytest.approx((y - y.mean()) / 5)
+
+
+def test_too_few_clusters_for_the_tails_are_told_apart_from_enough() -> None:
+    few, many = (bootstrap_weights(["a"] * n, resamples=1000, seed=1) for n in (4, 40))
+    assert tails_are_empty(few)
+    assert not tails_are_empty(many)
+    assert student_half_width(np.array([1.0]), few)[0] == pytest.approx(scipy_stats.t.ppf(0.975, 3))

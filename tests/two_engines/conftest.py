@@ -28,8 +28,11 @@ TRACKED = (
     ".dvcignore",
     ".gitignore",
 )
-OUTS = ("data/models", "data/items", "data/teaching", "results")
-RATING = {"teaching_metrics/tiny", "validate_teaching/tiny", "teaching_board", "validate_boards"}
+OUTS = ("data/models", "data/items", "data/teaching", "data/ablations", "results")
+RATING = {
+    *("teaching_metrics/tiny", "validate_teaching/tiny", "league_ablations/tiny", "validate_ablations/tiny"),
+    *("teaching_board", "validate_boards"),
+}
 """Jobs that depend on how intervals are worked out."""
 
 Params = dict[str, Any]

@@ -273,6 +273,12 @@ COMPUTED_ABLATIONS = ("full", "leave_one_student", "leave_one_dataset", "cumulat
 """Ablations that read the league's own trajectories; `full` is the league itself."""
 ASKED_ABLATIONS = ("more_rounds", "answer_revelation", "prompts", "option_order", "item_variants")
 """Ablations that ask the models again."""
+WHOLE_LEAGUE = "whole league"
+"""The setting of `full`."""
+CUMULATIVE_SHARES = (5, 10, 20, 30, 50, 75, 100)
+"""Percent of the clusters of every dataset in the cumulative samples."""
+FORM_ABLATIONS = ("option_order", "item_variants")
+"""Those in which the items keep their meaning and change their form."""
 # A teacher under one setting of an ablation, and its paired difference from the whole league (setting - whole).
 ABLATIONS = Contract(
     "ablations",
@@ -307,7 +313,8 @@ ABLATION_AGREEMENT = Contract(
     | _CHANCES,
 )
 # A teacher that knows items by heart loses AA when they are asked in another form, and CA less: the changes of
-# both from the whole league to the setting, and their paired difference (aa_change - ca_change).
+# both from the whole league to the setting, and their paired difference, above 0 for such a teacher
+# (gap = ca_change - aa_change).
 CONTAMINATION = Contract(
     "contamination",
     _schema(
@@ -322,7 +329,7 @@ CONTAMINATION = Contract(
         | {"p": _f, "p_holm": _f},
     ),
     key=("league", "ablation", "setting", "teacher"),
-    allowed={"ablation": ("option_order", "item_variants"), "policy": POLICIES, "status": METRIC_STATUSES},
+    allowed={"ablation": FORM_ABLATIONS, "policy": POLICIES, "status": METRIC_STATUSES},
     ranges={"p": (0, 1), "p_holm": (0, 1), "n_items": (0, 1e9), "n_clusters": (0, 1e9)} | _CHANCES,
     may_be_empty=True,
 )
@@ -363,6 +370,7 @@ CONTRACTS: dict[str, Contract] = {
     contract.name: contract
     for contract in (
         POOL, REJECTED, FREE_ANSWERS, DISTRACTORS, ITEMS, ANSWERS, BANDS, ASKED, GUIDES, REVISIONS, TRAJECTORIES,
-        METRICS_TABLE, STANDINGS, COMPARISONS, TEACHING_BOARD, VARIANT_REPORT,
+        METRICS_TABLE, STANDINGS, COMPARISONS, ABLATIONS, ABLATION_AGREEMENT, CONTAMINATION, TEACHING_BOARD,
+        VARIANT_REPORT,
     )
 }  # fmt: skip

@@ -38,7 +38,14 @@ from magister.stats._crossed import (
     student_weights,
 )
 from magister.stats._estimate import REASONS, STATUSES, Estimate, Estimates
-from magister.stats._expanded import expanded_intervals, expanded_level
+from magister.stats._expanded import (
+    expanded_intervals,
+    expanded_level,
+    student_half_width,
+    tails_are_empty,
+)
+from magister.stats._jackknife import Jackknife, cluster_jackknife
+from magister.stats._orders import Orders, model_orders, order_agreement, swapped_pairs
 from magister.stats._paired import EXACT_CLUSTERS, PairTests, holm, mcnemar, paired_differences, sign_flip
 from magister.stats._power import (
     MAX_ITEMS,
@@ -62,13 +69,16 @@ __all__ = [
     "Detectable",
     "Estimate",
     "Estimates",
+    "Jackknife",
     "ModelBootstrap",
+    "Orders",
     "PairTests",
     "Ranks",
     "UnitBootstrap",
     "bca_intervals",
     "bootstrap_weights",
     "clopper_pearson",
+    "cluster_jackknife",
     "cluster_mean",
     "compare_correlations",
     "correlation",
@@ -81,6 +91,8 @@ __all__ = [
     "items_needed",
     "krippendorff_alpha",
     "mcnemar",
+    "model_orders",
+    "order_agreement",
     "paired_differences",
     "partial_correlation",
     "percentile_intervals",
@@ -91,9 +103,12 @@ __all__ = [
     "sign_flip",
     "significance_groups",
     "statistic_intervals",
+    "student_half_width",
     "student_mean",
     "student_ratio",
     "student_weights",
+    "swapped_pairs",
+    "tails_are_empty",
     "weighted_kappa",
     "williams",
     "wilson",

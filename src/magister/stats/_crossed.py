@@ -20,7 +20,14 @@ from scipy import special
 
 from magister.stats._bootstrap import BootstrapWeights, percentile_intervals
 from magister.stats._estimate import REASONS, Estimates, FloatArray, check_level, choose_status, reasons_of
-from magister.stats._expanded import FEW_CLUSTERS, expanded_level
+from magister.stats._expanded import (
+    FEW_CLUSTERS,
+    cluster_freedom,
+    expanded_level,
+    student_half_width,
+    tails_are_empty,
+)
+from magister.stats._jackknife import centred, deviations
 
 #: Maps totals (..., S, F) and student weights (..., S) to statistics (..., K); NaN where undefined.
 CrossedStatistic = Callable[[FloatArray, FloatArray], FloatArray]
@@ -103,8 +110,8 @@ class CrossedSample:
         still = (jackknife == 0) & (found.status == "ok")
         found.status[still], found.reason[still] = "all_equal", REASONS["all_equal"]
         found = replace(found, se=np.where(np.isnan(jackknife), found.se, jackknife))
-        if (1 - nominal) / 2 * self.replicates.shape[0] < 1:
-            half = special.stdtrit(self._item_freedom, 0.5 + level / 2) * found.se
+        if tails_are_empty(self.weights, level):
+            half = student_half_width(found.se, self.weights, level)
             found = replace(found, ci_low=found.value - half, ci_high=found.value + half)
             found.reason[found.status == "ok"] = FEW_CLUSTERS
         return self._finish(found)
@@ -135,7 +142,7 @@ class CrossedSample:
         )
         items = np.maximum(items - cells, 0.0)
         variance = students + items
-        freedom = [np.maximum(self.n_students - 1, 1), self._item_freedom]
+        freedom = [np.maximum(self.n_students - 1, 1), cluster_freedom(self.weights)]
         of_students, of_items = (special.stdtrit(f, 0.5 + level / 2) for f in freedom)
         half = np.sqrt(of_students**2 * students + of_items**2 * items)
         status = choose_status(
@@ -155,12 +162,6 @@ class CrossedSample:
             counts, counts.copy(), status, reason,
         )  # fmt: skip
         return self._finish(found)
-
-    @property
-    def _item_freedom(self) -> int:
-        """C - H over the strata that vary."""
-        sizes = self.weights.sizes[self.weights.sizes > 1]
-        return max(int(sizes.sum()) - sizes.size, 1)
 
     def _finish(self, found: Estimates) -> Estimates:
         """Counts, what follows from too few clusters, and no interval without status "ok"."""
@@ -319,17 +320,17 @@ def _without_one(
     clusters, students, _ = x.shape
     total = x.sum(axis=0).astype(np.float64)
     count = max(float(here.sum()), 1.0)
-    by_cluster = _centred(_call(statistic, total - x, here), weights)
+    by_cluster = centred(_call(statistic, total - x, here), weights)
     by_student = np.zeros((students, by_cluster.shape[1]))
     by_cell = np.zeros((clusters, students, by_cluster.shape[1]))
     used = np.flatnonzero(here)
     if used.size:
         left = _call(statistic, total, np.where(np.eye(students, dtype=bool)[used], 0.0, here))
-        by_student[used] = np.sqrt((count - 1) / count) * _less(left, left.mean(axis=0))
+        by_student[used] = np.sqrt((count - 1) / count) * deviations(left, left.mean(axis=0))
         for m in used:
             rest = np.repeat(total[None], clusters, axis=0)
             rest[:, m] -= x[:, m]
-            by_cell[:, m] = _centred(_call(statistic, rest, here), weights)
+            by_cell[:, m] = centred(_call(statistic, rest, here), weights)
         cells = by_cell[:, used]
         # Less the clusters' own effects, what is left of a cell is the interaction.
         by_cell[:, used] = np.sqrt(count / max(count - 1, 1)) * (cells - cells.mean(axis=1, keepdims=True))
@@ -345,25 +346,6 @@ def _drawn(x: NDArray[Any], weights: BootstrapWeights) -> FloatArray:
 def _call(statistic: CrossedStatistic, totals: FloatArray, students: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(statistic(totals, students), dtype=np.float64)
-
-
-def _centred(left_out: FloatArray, weights: BootstrapWeights) -> FloatArray:
-    """sqrt((n_h - 1) / n_h) (theta_(-c) - mean over the stratum): squares add up to the jackknife variance."""
-    sizes = weights.sizes.astype(np.float64)
-    flat = left_out.reshape(left_out.shape[0], int(np.prod(left_out.shape[1:])))
-    order = np.argsort(weights.stratum, kind="stable")
-    starts = np.searchsorted(weights.stratum[order], np.arange(sizes.size))
-    mean = np.add.reduceat(flat[order], starts, axis=0) / sizes[:, None] if sizes.size else flat
-    scale = np.sqrt((sizes - 1) / sizes)[weights.stratum][:, None]
-    # A stratum of one cluster has nothing to compare with, and may be undefined without it.
-    out = np.where(scale > 0, scale * _less(flat, mean[weights.stratum]), 0.0)
-    return out.reshape(left_out.shape)
-
-
-def _less(values: FloatArray, mean: FloatArray) -> FloatArray:
-    """Deviations from a mean; those of equal values are 0 and not its rounding."""
-    out = values - mean
-    return np.where(np.abs(out) <= 1e-13 * np.maximum(np.abs(mean), 1.0), 0.0, out)
 
 
 def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:

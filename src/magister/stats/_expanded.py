@@ -1,4 +1,4 @@
-"""Percentile intervals that allow for few clusters."""
+"""Percentile intervals that allow for few clusters, and what stands in for them where there are too few."""
 
 from __future__ import annotations
 
@@ -85,3 +85,29 @@ def _freedom(weights: BootstrapWeights, clusters: NDArray[np.integer] | None) ->
     sizes = weights.sizes if clusters is None else np.bincount(weights.stratum[np.asarray(clusters)])
     sizes = sizes[sizes > 1]
     return int(sizes.sum()), int(sizes.sum()) - sizes.size
+
+
+def cluster_freedom(weights: BootstrapWeights) -> int:
+    """Degrees of freedom of the clusters: C - H over the strata that vary, 1 at least."""
+    return max(_freedom(weights, None)[1], 1)
+
+
+def tails_are_empty(weights: BootstrapWeights, level: float = 0.95) -> bool:
+    """Whether the tails of the expanded interval hold no resample, so that its ends would be the extremes.
+
+    Args:
+        weights: the resamples.
+        level: the level wanted, 0..1.
+    """
+    return (1 - expanded_level(weights, level)) / 2 * weights.resamples < 1
+
+
+def student_half_width(se: FloatArray, weights: BootstrapWeights, level: float = 0.95) -> FloatArray:
+    """Half the width of Student's interval, for clusters too few to resample.
+
+    Args:
+        se: standard errors over clusters, by the jackknife.
+        weights: the clusters and their strata.
+        level: confidence level, 0..1.
+    """
+    return np.asarray(special.stdtrit(cluster_freedom(weights), 0.5 + level / 2) * se)

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from magister.stats._bootstrap import MAX_UNDEFINED
 from magister.stats._estimate import FloatArray, check_level, choose_status, reasons_of
 
-# Scores that agree to so many decimals are equal: rounding does not break ties.
-_DECIMALS = 12
+#: Scores that agree to so many decimals are equal: rounding does not break ties.
+DECIMALS = 12
 # Comparisons of one block of resamples.
 _BLOCK_CELLS = 2**24
 _LETTERS = string.ascii_lowercase + string.ascii_uppercase
@@ -49,7 +49,7 @@ def shared_ranks(scores: ArrayLike) -> NDArray[np.int64]:
     Returns:
         Ranks, shape (..., M). Ties share a rank and the next one is skipped: 1, 2, 2, 4.
     """
-    x = np.round(np.asarray(scores, dtype=np.float64), _DECIMALS)
+    x = np.round(np.asarray(scores, dtype=np.float64), DECIMALS)
     higher = (x[..., None, :] > x[..., :, None]).sum(axis=-1)
     return np.where(np.isnan(x), 0, 1 + higher).astype(np.int64)
 

@@ -401,7 +401,7 @@ def count_jobs(params: Params) -> int:
         rounds = league.rounds or params.teaching.rounds
         models = len(league.students) + len(league.teachers)
         jobs += 3 * models * (1 + rounds) + (rounds if set(league.arms) - set(TEACHER_ARMS) else 0)
-        jobs += 4 + (
-            league.option_order > 0
-        )  # trajectories, metrics, standings, gate; and another order of the options
+        jobs += 4  # trajectories, metrics, standings, gate
+        jobs += league.option_order > 0  # another order of the options
+    jobs += 2 * len(params.teaching.leagues)  # their ablations, and the gate of these
     return jobs + 3  # the board, its gate and the target
