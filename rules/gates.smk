@@ -92,6 +92,8 @@ rule validate_boards:
         code=code("gates.validate_boards"),
         board="results/teaching.parquet",
         metrics=expand("data/teaching/{league}/metrics.parquet", league=LEAGUES),
+        meta="results/meta_evaluation.parquet",
+        meta_names="results/meta_names.parquet",
     output:
         gate="results/gate.json",
         lineage="results/gate.json.lineage.json",
@@ -109,4 +111,4 @@ rule validate_boards:
     message:
         "Gate: boards"
     shell:
-        step("gates.validate_boards", ["board", "metrics"], ["gate", "page"])
+        step("gates.validate_boards", ["board", "metrics", "meta", "meta_names"], ["gate", "page"])

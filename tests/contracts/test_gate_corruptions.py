@@ -12,13 +12,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from corruptions import BOARD_BREAKS, ITEM_BREAKS, LEAGUE_BREAKS, Break, Row
+from corruptions import BOARD_BREAKS, EXTERNAL_BREAKS, ITEM_BREAKS, LEAGUE_BREAKS, Break, Row
 from gate_tables import (
+    EXTERNAL_PLAN,
     ITEMS_PLAN,
     PLAN,
     board_tables,
     boards_expected,
     entry_of,
+    external_expected,
+    external_tables,
     failed_names,
     item_tables,
     items_expected,
@@ -51,6 +54,7 @@ MODULES = {
     "items": Module(item_tables(), items_expected, ITEMS_PLAN, ITEM_BREAKS),
     "teaching": Module(teaching_tables(), teaching_expected, PLAN, LEAGUE_BREAKS),
     "boards": Module(board_tables(), boards_expected, PLAN, BOARD_BREAKS),
+    "external": Module(external_tables(), external_expected, EXTERNAL_PLAN, EXTERNAL_BREAKS),
 }
 INPUT = {"teaching_board": "board"}
 SUITES = {name: module.suite() for name, module in MODULES.items()}

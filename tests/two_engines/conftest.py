@@ -29,7 +29,10 @@ TRACKED = (
     ".gitignore",
 )
 OUTS = ("data/models", "data/items", "data/teaching", "results")
-RATING = {"teaching_metrics/tiny", "validate_teaching/tiny", "teaching_board", "validate_boards"}
+RATING = {
+    *("teaching_metrics/tiny", "validate_teaching/tiny"),
+    *("teaching_board", "meta_evaluation", "validate_boards"),
+}
 """Jobs that depend on how intervals are worked out."""
 
 Params = dict[str, Any]
@@ -232,8 +235,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     shutil.copyfile(ROOT / ".dvc" / ".gitignore", folder / ".dvc" / ".gitignore")
     shutil.copytree(ROOT / ".dvc" / "plots", folder / ".dvc" / "plots")
     project = Project(folder)
-    (folder / "data" / "own").mkdir(parents=True)
-    shutil.copyfile(ROOT / "data" / "own" / "README.md", folder / "data" / "own" / "README.md")
+    for name in ("own", "external"):
+        (folder / "data" / name).mkdir(parents=True)
+        shutil.copyfile(ROOT / "data" / name / "README.md", folder / "data" / name / "README.md")
     project.write_params(tiny_params())
     project.run("git", "init", "--quiet", "--initial-branch", "main")
     project.dvc("remote", "add", "--force", "--default", "folder", str(folder.parent / "remote"))

@@ -85,6 +85,8 @@ class Params(Section):
                     raise ValueError(
                         f"teaching.leagues.{name}.teachers: {arm!r} is the name of a control arm"
                     )
+        for board, names in self.teaching.external.names.items():
+            known(list(names), f"teaching.external.names.{board}")
         return self
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from typing import Any
 
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 
 from magister.contracts.schemas import ARMS, METRICS, STATUSES, TEACHING_BOARD
 from magister.errors import UserError
+from magister.teaching._markdown import escape
 
 BOARD_SCHEMA = TEACHING_BOARD.schema
 _COUNTS = tuple(name for name in BOARD_SCHEMA.names if name.startswith("n_"))
@@ -146,17 +146,15 @@ def render_markdown(board: pa.Table) -> str:
         return "No teacher has been rated yet.\n"
     lines: list[str] = []
     for league, rows in _by_league(board):
-        lines += [f"### Teaching: {_escape(league)}", ""]
+        lines += [f"### Teaching: {escape(league)}", ""]
         lines.append("| rank | teacher | CA (points) | AA % | JA % | GA % | RA % | note |")
         lines.append("|---:|:---|:---|:---|:---|:---|:---|:---|")
         for row in rows:
-            name = (
-                _escape(row["teacher"]) if row["arm"] == "taught" else f"*control: {_escape(row_name(row))}*"
-            )
+            name = escape(row["teacher"]) if row["arm"] == "taught" else f"*control: {escape(row_name(row))}*"
             cells = [_with_interval(row, metric.lower()) for metric in METRICS]
             note = "" if row["separated_from_zero"] else _unseparated(row)
             lines.append("| " + " | ".join([_rank_text(row), name, *cells, note]) + " |")
-        lines += ["", *(f"- {_escape(line)}" for line in _notes(rows)), ""]
+        lines += ["", *(f"- {escape(line)}" for line in _notes(rows)), ""]
     return "\n".join(lines)
 
 
@@ -297,8 +295,3 @@ def _cut(text: str, width: int) -> str:
 
 def _wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
-
-
-def _escape(text: str) -> str:
-    """Names are data: markup or a line break in one must not change the page."""
-    return " ".join(re.sub(r"([\\|*`\[\]])", r"\\\1", text).replace("<", "&lt;").split())
