@@ -77,6 +77,35 @@ rule meta_evaluation:
         )
 
 
+rule teaching_plots:
+    input:
+        code=code("boards.teaching_plots"),
+        gate="results/gate.json",
+        board="results/teaching.parquet",
+        metrics=expand("data/teaching/{league}/metrics.parquet", league=LEAGUES),
+        meta="results/meta_evaluation.parquet",
+        meta_names="results/meta_names.parquet",
+    output:
+        ca_forest="results/plots/ca_forest.svg",
+        ca_forest_lineage="results/plots/ca_forest.svg.lineage.json",
+        teaching_curve="results/plots/teaching_curve.svg",
+        teaching_curve_lineage="results/plots/teaching_curve.svg.lineage.json",
+        meta_scatter="results/plots/meta_scatter.svg",
+        meta_scatter_lineage="results/plots/meta_scatter.svg.lineage.json",
+    log:
+        "logs/teaching_plots.log",
+    params:
+        section=section(),
+    message:
+        "Drawing the teaching board"
+    shell:
+        step(
+            "boards.teaching_plots",
+            ["gate", "board", "metrics", "meta", "meta_names"],
+            ["ca_forest", "teaching_curve", "meta_scatter"],
+        )
+
+
 rule boards:
     input:
         "results/teaching.parquet",
@@ -91,5 +120,8 @@ rule boards:
         "results/meta_names.parquet",
         "results/meta_names.csv",
         "results/gate.json",
+        "results/plots/ca_forest.svg",
+        "results/plots/teaching_curve.svg",
+        "results/plots/meta_scatter.svg",
     message:
         "The boards are in results/"

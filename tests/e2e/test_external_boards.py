@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -71,6 +72,19 @@ def test_every_name_is_accounted_for(project: Project) -> None:
     assert "Mapped to no name of the board: silent." in page
 
 
+def test_the_plots_are_there_and_are_well_formed(project: Project) -> None:
+    for name, words in {
+        "ca_forest": "judge-80",
+        "teaching_curve": "judge-80",
+        "meta_scatter": "bench",
+    }.items():
+        svg = (project.path / f"results/plots/{name}.svg").read_text(encoding="utf-8")
+        about = ElementTree.fromstring(svg).find("{http://www.w3.org/2000/svg}desc")
+        assert about is not None
+        assert words in (about.text or "")
+        assert (project.path / f"results/plots/{name}.svg.lineage.json").is_file()
+
+
 def log_times(project: Project) -> dict[str, int]:
     """When each job last wrote its log."""
     folder = project.path / "logs"
@@ -83,7 +97,7 @@ def test_an_edit_of_a_board_runs_what_reads_it_and_nothing_else(project: Project
     before = log_times(project)
     project.build()
     ran = {name for name, time in log_times(project).items() if before.get(name) != time}
-    assert ran == {"meta_evaluation.log", "validate_boards.log"}
+    assert ran == {"meta_evaluation.log", "validate_boards.log", "teaching_plots.log"}
 
 
 def test_a_board_that_is_not_there_stops_the_run_before_it_begins(project: Project) -> None:

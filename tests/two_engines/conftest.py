@@ -31,7 +31,7 @@ TRACKED = (
 OUTS = ("data/models", "data/items", "data/teaching", "results")
 RATING = {
     *("teaching_metrics/tiny", "validate_teaching/tiny"),
-    *("teaching_board", "meta_evaluation", "validate_boards"),
+    *("teaching_board", "meta_evaluation", "validate_boards", "teaching_plots"),
 }
 """Jobs that depend on how intervals are worked out."""
 

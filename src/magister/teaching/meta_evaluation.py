@@ -36,7 +36,7 @@ from magister.stats import (
     correlation,
     partial_correlation,
 )
-from magister.teaching._scores import Floats, LeagueScores, league_scores
+from magister.teaching._league_scores import Floats, LeagueScores, league_scores
 
 __all__ = ["LeagueScores", "league_scores", "meta_evaluation"]
 

@@ -15,7 +15,7 @@ from test_metrics_properties import random_trajectories, shuffled
 
 from magister.contracts.schemas import METRICS, TRAJECTORIES
 from magister.stats import percentile_intervals
-from magister.teaching._scores import LeagueScores, league_scores
+from magister.teaching._league_scores import LeagueScores, league_scores
 
 OWN = zero_shot(
     *(
