@@ -33,6 +33,80 @@ rule teaching_board:
         )
 
 
+rule meta_evaluation:
+    input:
+        code=code("boards.meta_evaluation"),
+        gates=expand("data/teaching/{league}/gate.json", league=LEAGUES),
+        items_table="data/items/items.parquet",
+        bands="data/items/bands.parquet",
+        trajectories=expand("data/teaching/{league}/trajectories.parquet", league=LEAGUES),
+        zero_shot=[
+            f"data/teaching/{name}/zero_shot/{teacher}.parquet"
+            for name, league in LEAGUES.items()
+            for teacher in league.teachers
+        ],
+        boards=PARAMS.teaching.external.boards,
+    output:
+        parquet="results/meta_evaluation.parquet",
+        csv="results/meta_evaluation.csv",
+        csv_lineage="results/meta_evaluation.csv.lineage.json",
+        md="results/meta_evaluation.md",
+        md_lineage="results/meta_evaluation.md.lineage.json",
+        names_parquet="results/meta_names.parquet",
+        names_csv="results/meta_names.csv",
+        names_csv_lineage="results/meta_names.csv.lineage.json",
+    log:
+        "logs/meta_evaluation.log",
+    params:
+        section=section(
+            # In the order of the files.
+            leagues=[
+                {"name": name, "teachers": league.teachers, "datasets": league.datasets}
+                for name, league in LEAGUES.items()
+            ],
+            names=PARAMS.teaching.external.names,
+            policy=PARAMS.teaching.policy,
+            statistics=FULL["statistics"],
+        ),
+    message:
+        "Comparing the leagues with external boards"
+    shell:
+        step(
+            "boards.meta_evaluation",
+            ["gates", "items_table", "bands", "trajectories", "zero_shot", "boards"],
+            ["parquet", "csv", "md", "names_parquet", "names_csv"],
+        )
+
+
+rule teaching_plots:
+    input:
+        code=code("boards.teaching_plots"),
+        gate="results/gate.json",
+        board="results/teaching.parquet",
+        metrics=expand("data/teaching/{league}/metrics.parquet", league=LEAGUES),
+        meta="results/meta_evaluation.parquet",
+        meta_names="results/meta_names.parquet",
+    output:
+        ca_forest="results/plots/ca_forest.svg",
+        ca_forest_lineage="results/plots/ca_forest.svg.lineage.json",
+        teaching_curve="results/plots/teaching_curve.svg",
+        teaching_curve_lineage="results/plots/teaching_curve.svg.lineage.json",
+        meta_scatter="results/plots/meta_scatter.svg",
+        meta_scatter_lineage="results/plots/meta_scatter.svg.lineage.json",
+    log:
+        "logs/teaching_plots.log",
+    params:
+        section=section(),
+    message:
+        "Drawing the teaching board"
+    shell:
+        step(
+            "boards.teaching_plots",
+            ["gate", "board", "metrics", "meta", "meta_names"],
+            ["ca_forest", "teaching_curve", "meta_scatter"],
+        )
+
+
 rule boards:
     input:
         "results/teaching.parquet",
@@ -41,6 +115,14 @@ rule boards:
         "results/metrics.json",
         "results/teaching_ca.csv",
         "results/teaching_rounds.csv",
+        "results/meta_evaluation.parquet",
+        "results/meta_evaluation.csv",
+        "results/meta_evaluation.md",
+        "results/meta_names.parquet",
+        "results/meta_names.csv",
         "results/gate.json",
+        "results/plots/ca_forest.svg",
+        "results/plots/teaching_curve.svg",
+        "results/plots/meta_scatter.svg",
     message:
         "The boards are in results/"

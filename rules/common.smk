@@ -27,6 +27,9 @@ try:
     for name, dataset in PARAMS.items.datasets.items():
         if dataset.kind == "file" and not Path(dataset.path).is_file():
             raise UserError(f"params.yaml: items.datasets.{name}.path: no file {dataset.path!r}")
+    for path in PARAMS.teaching.external.boards:
+        if not Path(path).is_file():
+            raise UserError(f"params.yaml: teaching.external.boards: no file {path!r}")
 except UserError as error:
     sys.exit(f"{error}")
 

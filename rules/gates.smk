@@ -134,6 +134,8 @@ rule validate_boards:
         board="results/teaching.parquet",
         metrics=expand("data/teaching/{league}/metrics.parquet", league=LEAGUES),
         standings=expand("data/teaching/{league}/standings.parquet", league=LEAGUES),
+        meta="results/meta_evaluation.parquet",
+        meta_names="results/meta_names.parquet",
     output:
         gate="results/gate.json",
         lineage="results/gate.json.lineage.json",
@@ -151,4 +153,8 @@ rule validate_boards:
     message:
         "Gate: boards"
     shell:
-        step("gates.validate_boards", ["board", "metrics", "standings"], ["gate", "page"])
+        step(
+            "gates.validate_boards",
+            ["board", "metrics", "standings", "meta", "meta_names"],
+            ["gate", "page"],
+        )

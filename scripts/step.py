@@ -141,6 +141,10 @@ class Step:
         """Write a text output."""
         write_text(self.outputs[name], text, self.lineage())
 
+    def write_csv(self, name: str, table: pa.Table) -> None:
+        """Write a table as text, for people and spreadsheets."""
+        self.write_text(name, table.to_pandas().to_csv(index=False, lineterminator="\n"))
+
     def sidecar(self, name: str) -> None:
         """Write the lineage beside an output that the script has written itself."""
         write_sidecar(self.outputs[name], self.lineage())

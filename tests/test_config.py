@@ -74,6 +74,28 @@ def test_a_league_has_the_rounds_of_all_unless_it_names_its_own() -> None:
     assert raw == before
 
 
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("data/own/arena.csv", "expected a .csv file in data/external/, where both engines notice its edits"),
+        ("data/external/../own/arena.csv", "expected a .csv file in data/external/"),
+        ("data/external/arena.json", "expected a .csv file in data/external/"),
+        ("/data/external/arena.csv", "expected a .csv file in data/external/"),
+    ],
+)
+def test_boards_of_others_lie_where_both_engines_look(path: str, message: str) -> None:
+    assert message in complaint(changed("teaching/external/boards", [path]))
+    good = ["data/external/arena.csv", "data/external/2025/bench.csv"]
+    assert validate_params(changed("teaching/external/boards", good)).teaching.external.boards == good
+    assert "stands there twice" in complaint(changed("teaching/external/boards", good[:1] * 2))
+
+
+def test_names_on_a_board_are_those_of_our_models() -> None:
+    names = {"Chatbot Arena": {"tom": "Tom (2025)", "una": "Una"}}
+    message = complaint(changed("teaching/external/names", names))
+    assert "teaching.external.names.Chatbot Arena: unknown model 'una'; known: ann, tom" in message
+
+
 def test_rounds_set_for_all_change_the_default_run() -> None:
     raw: Any = read_yaml(ROOT / "params.yaml")
     rounds = [

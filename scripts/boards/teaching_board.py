@@ -1,15 +1,8 @@
 """Put the headline metrics of all leagues on one board, for people, for programs and for charts."""
 
-import pyarrow as pa
-
 from magister.teaching.board import render_markdown, teaching_board
 from magister.teaching.numbers import board_numbers, ca_chart, rounds_chart
 from scripts.step import Step, run_step
-
-
-def csv(table: pa.Table) -> str:
-    """A table as text."""
-    return table.to_pandas().to_csv(index=False, lineterminator="\n")
 
 
 def run(step: Step) -> None:
@@ -17,11 +10,11 @@ def run(step: Step) -> None:
     metrics = step.table("metrics")
     board = teaching_board(metrics, step.table("standings"))
     step.write("parquet", board, "teaching_board")
-    step.write_text("csv", csv(board))
+    step.write_csv("csv", board)
     step.write_text("md", render_markdown(board))
     step.write_json("numbers", board_numbers(board))
-    step.write_text("ca", csv(ca_chart(board)))
-    step.write_text("rounds", csv(rounds_chart(metrics)))
+    step.write_csv("ca", ca_chart(board))
+    step.write_csv("rounds", rounds_chart(metrics))
 
 
 if __name__ == "__main__":

@@ -2,24 +2,25 @@
 
 from magister.contracts._league import exchanges
 from magister.contracts.boards_suite import BoardRow, boards_suite
+from magister.contracts.external_suite import external_suite
 from magister.contracts.gate import run_gate
 from scripts.gates.verdict import conclude
 from scripts.step import Step, run_step
 
 
 def run(step: Step) -> None:
-    """Hold the teaching board to the metrics that it was read from."""
+    """Hold the teaching board to the metrics that it was read from, and the comparison with others to its names."""
+    leagues = step.params["leagues"]
     rows = [
         BoardRow(name, arm, teacher, league["rounds"])
-        for name, league in step.params["leagues"].items()
+        for name, league in leagues.items()
         for arm, teacher in exchanges(league["teachers"], league["arms"])
     ]
-    conclude(
-        step,
-        run_gate(
-            "boards", *boards_suite(step.table("board"), step.table("metrics"), step.table("standings"), rows)
-        ),
-    )
+    tables = [step.table(name) for name in ("board", "metrics", "standings")]
+    board, promised = boards_suite(*tables, rows)
+    teachers = {name: league["teachers"] for name, league in leagues.items()}
+    meta, compared = external_suite(step.table("meta"), step.table("meta_names"), teachers)
+    conclude(step, run_gate("boards", board | meta, [*promised, *compared]))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 from magister.answers import CHOICE_RULES, VALUE_RULES, VERDICT_RULES, canonical_value
 from magister.contracts.ablations_suite import AblationPlan, LeagueAblations, ablations_suite
 from magister.contracts.boards_suite import BoardRow, boards_suite
+from magister.contracts.external_suite import external_suite
 from magister.contracts.gate import Suite, run_gate
 from magister.contracts.items_suite import ItemRules, ItemsPlan, ItemTables, VariantPlan, items_suite
 from magister.contracts.schemas import (
@@ -22,6 +24,7 @@ from magister.contracts.schemas import (
     FREE_ANSWERS,
     GUIDES,
     ITEMS,
+    METRICS,
     POOL,
     REJECTED,
     REVISIONS,
@@ -32,9 +35,12 @@ from magister.contracts.schemas import (
 from magister.contracts.teaching_suite import LeaguePlan, LeagueTables, ReadingRules, teaching_suite
 from magister.items import MAX_CHARS, key_balance
 from magister.items._text import fold_option
+from magister.stats import ModelBootstrap
 from magister.teaching._cube import FLAGS
 from magister.teaching.ablations import AblationTables, Variant, ablate
 from magister.teaching.board import teaching_board
+from magister.teaching.external import match_names, read_boards
+from magister.teaching.meta_evaluation import LeagueScores, meta_evaluation
 from magister.teaching.metrics import teaching_metrics
 from magister.teaching.standings import standings
 
@@ -45,6 +51,7 @@ DATASETS = ["demo", "sums"]
 VARIANTS = {"moved": VariantPlan(order=1), "other": VariantPlan(1, 1, "pen", "critic")}
 ITEMS_PLAN = ItemsPlan(DATASETS, ["weak"], 3, ["small", "big"], (0.2, 0.4, 0.6, 0.8), VARIANTS)
 PLAN = LeaguePlan("main", ["ann", "bob"], ["tom", "una"], ["sham", "verdict_only"], 2, ["sums"])
+EXTERNAL_PLAN = replace(PLAN, teachers=[f"t{n}" for n in range(1, 8)])
 SPAN = {"span_start": 8, "span_end": 9}
 
 
@@ -386,6 +393,27 @@ def board_tables() -> dict[str, pa.Table]:
     return {"board": teaching_board(metrics, ranked), "metrics": metrics, "standings": ranked}
 
 
+def external_tables(plan: LeaguePlan = EXTERNAL_PLAN) -> dict[str, pa.Table]:
+    """A board on which the last teachers are unmapped or missing, and what its other rows became."""
+    lines = [f"arena,T{n},{score},2025-01-02" for n, score in enumerate((3, 1, 4, 2, 5), start=1)]
+    lines += [
+        "arena,T1,9,2025-01-01",
+        "arena,other,7,2025-01-01",
+        "arena,pupil,8,2025-01-01",
+        "arena,T9,high,2025",
+    ]
+    boards = read_boards([("data/external/x.csv", "\n".join(["board,model,score,date", *lines]).encode())])
+    mapped = {name: f"T{n}" for n, name in enumerate(plan.teachers[:6], start=1)} | {"ann": "pupil"}
+    names = match_names({plan.league: plan.teachers}, boards, {"arena": mapped})
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(len(plan.teachers), len(METRICS)))
+    replicates = values + rng.normal(0, 0.2, size=(100, *values.shape))
+    scores = LeagueScores(
+        plan.league, "wrong", tuple(plan.teachers), values, replicates, np.full(values.shape, 4)
+    )
+    return {"meta_evaluation": meta_evaluation([scores], names, ModelBootstrap(100, 0)), "meta_names": names}
+
+
 def items_expected(tables: dict[str, pa.Table], plan: ItemsPlan = ITEMS_PLAN) -> Suite:
     """The suite of the items module."""
     variants = {name: tables[f"variants/{name}"] for name in plan.variants}
@@ -407,6 +435,11 @@ def boards_expected(tables: dict[str, pa.Table], plan: LeaguePlan = PLAN) -> Sui
     """The suite of the boards."""
     rows = [BoardRow(plan.league, arm, teacher, plan.rounds) for arm, teacher in plan.exchanges]
     return boards_suite(tables["board"], tables["metrics"], tables["standings"], rows)
+
+
+def external_expected(tables: dict[str, pa.Table], plan: LeaguePlan = EXTERNAL_PLAN) -> Suite:
+    """The suite of the comparison with external boards."""
+    return external_suite(tables["meta_evaluation"], tables["meta_names"], {plan.league: plan.teachers})
 
 
 def items_gate(tables: dict[str, pa.Table], plan: ItemsPlan = ITEMS_PLAN) -> dict[str, Any]:

@@ -12,9 +12,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from corruptions import ABLATION_BREAKS, BOARD_BREAKS, ITEM_BREAKS, LEAGUE_BREAKS, Break, Row
+from corruptions import (
+    ABLATION_BREAKS,
+    BOARD_BREAKS,
+    EXTERNAL_BREAKS,
+    ITEM_BREAKS,
+    LEAGUE_BREAKS,
+    Break,
+    Row,
+)
 from gate_tables import (
     ABLATION_PLAN,
+    EXTERNAL_PLAN,
     ITEMS_PLAN,
     PLAN,
     ablation_tables,
@@ -22,6 +31,8 @@ from gate_tables import (
     board_tables,
     boards_expected,
     entry_of,
+    external_expected,
+    external_tables,
     failed_names,
     item_tables,
     items_expected,
@@ -55,6 +66,7 @@ MODULES = {
     "teaching": Module(teaching_tables(), teaching_expected, PLAN, LEAGUE_BREAKS),
     "ablations": Module(ablation_tables(), ablations_expected, ABLATION_PLAN, ABLATION_BREAKS),
     "boards": Module(board_tables(), boards_expected, PLAN, BOARD_BREAKS),
+    "external": Module(external_tables(), external_expected, EXTERNAL_PLAN, EXTERNAL_BREAKS),
 }
 INPUT = {"teaching_board": "board"}
 SUITES = {name: module.suite() for name, module in MODULES.items()}

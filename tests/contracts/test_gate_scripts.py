@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from gate_tables import ITEMS_PLAN, PLAN, board_tables, item_tables, teaching_tables
+from gate_tables import ITEMS_PLAN, PLAN, board_tables, external_tables, item_tables, teaching_tables
 
 from magister.contracts.schemas import CONTRACTS
 from magister.errors import UserError
@@ -29,6 +29,7 @@ CONTRACT_OF = {
     "board": "teaching_board",
     "variants": "items",
     "variant_reports": "variant_report",
+    "meta": "meta_evaluation",
 }
 
 
@@ -91,6 +92,8 @@ def run_boards(folder: Path, tables: dict[str, pa.Table]) -> int:
 
     league = {name: getattr(PLAN, name) for name in ("teachers", "arms", "rounds")}
     arguments = ["--params", json.dumps({"leagues": {PLAN.league: league}})]
+    external = external_tables(PLAN)
+    tables = {"meta": external["meta_evaluation"], "meta_names": external["meta_names"]} | tables
     arguments += [*written(folder, {name: [table] for name, table in tables.items()}), *outputs(folder)]
     return exit_code(lambda: run_step("scripts.gates.validate_boards", validate_boards.run, arguments))
 
@@ -178,6 +181,17 @@ def test_the_gate_of_the_boards_names_a_number_that_nobody_measured(
     message = capsys.readouterr().err
     assert "aa_as_measured: expected AA as in the metrics; 1 row(s)" in message
     assert "league=main, arm=taught, teacher=una: aa=0.75" in message
+
+
+def test_the_gate_of_the_boards_misses_a_teacher_that_nobody_looked_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = external_tables(PLAN)["meta_names"]
+    kept = names.filter(pa.compute.not_equal(names["model"], "una"))
+    assert run_boards(tmp_path, board_tables() | {"meta_names": kept}) == 1
+    message = capsys.readouterr().err
+    assert "meta_names: every_teacher_looked_up" in message
+    assert "league=main, board=arena, model=tom" in message
 
 
 def test_the_teaching_gate_names_what_a_league_lacks(

@@ -176,3 +176,43 @@ def test_a_board_explained_wholly_leaves_nothing_to_correlate() -> None:
     found = partial_correlation(x, y, 2 * x + 1, "pearson", PLAN)
     assert (found.value, found.status) == (None, "undefined")
     assert "explains another wholly" in found.reason
+
+
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_both_boards_read_the_same_resamples_of_items(coefficient: str) -> None:
+    first, second, target = boards(16, seed=9)
+    shared = np.random.default_rng(2).normal(0, 0.4, size=(200, 16))
+    draws = {"first": first + shared, "second": second + shared}
+    found = compare_correlations(first, second, target, coefficient, PLAN, draws).difference
+    partial = partial_correlation(first, target, second, coefficient, PLAN, {"given": draws["second"]})
+    differences, partials = [], []
+    for b, w in enumerate(bootstrap_weights(["models"] * 16, resamples=200, seed=1).matrix()):
+        x, y, z = (
+            np.repeat(board, w) for board in (draws["first"][b], draws["second"][b], np.asarray(target))
+        )
+        one, two = SCIPY[coefficient](x, z).statistic, SCIPY[coefficient](y, z).statistic
+        differences.append(one - two)
+        kept = np.repeat(first, w)
+        a, c = SCIPY[coefficient](kept, z).statistic, SCIPY[coefficient](kept, y).statistic
+        left = (1 - c**2) * (1 - two**2)
+        partials.append((a - c * two) / np.sqrt(left) if left > 1e-12 else np.nan)
+    ends = (found.ci_low, found.ci_high)
+    assert ends == pytest.approx(tuple(np.quantile(differences, [0.025, 0.975])), abs=1e-10)
+    ends = (partial.ci_low, partial.ci_high)
+    assert ends == pytest.approx(tuple(np.nanquantile(partials, [0.025, 0.975])), abs=1e-10)
+
+
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_a_score_that_a_resample_leaves_undefined_is_no_low_score(coefficient: str) -> None:
+    x, y, _ = boards(10)
+    counts = bootstrap_weights(["models"] * 10, resamples=200, seed=1).matrix()
+    draws = np.tile(x, (200, 1))
+    draws[counts == 0] = np.nan
+    whole = correlation(x, y, coefficient, PLAN)
+    assert correlation(x, y, coefficient, PLAN, draws) == whole
+    drawn = np.argwhere(counts > 0)[[0, 50, 300]]
+    draws[tuple(drawn.T)] = np.nan
+    found = correlation(x, y, coefficient, PLAN, draws)
+    assert found.reason == f"undefined on {len(set(drawn[:, 0]))} of 200 resamples and left out"
+    with pytest.raises(ValueError, match="draws of 'third': expected those of first, second"):
+        correlation(x, y, coefficient, PLAN, {"third": draws})

@@ -30,8 +30,9 @@ TRACKED = (
 )
 OUTS = ("data/models", "data/items", "data/teaching", "data/ablations", "results")
 RATING = {
-    *("teaching_metrics/tiny", "validate_teaching/tiny", "league_ablations/tiny", "validate_ablations/tiny"),
-    *("teaching_board", "validate_boards"),
+    *("teaching_metrics/tiny", "teaching_standings/tiny", "validate_teaching/tiny"),
+    *("league_ablations/tiny", "validate_ablations/tiny"),
+    *("teaching_board", "meta_evaluation", "validate_boards", "teaching_plots"),
 }
 """Jobs that depend on how intervals are worked out."""
 
@@ -235,8 +236,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     shutil.copyfile(ROOT / ".dvc" / ".gitignore", folder / ".dvc" / ".gitignore")
     shutil.copytree(ROOT / ".dvc" / "plots", folder / ".dvc" / "plots")
     project = Project(folder)
-    (folder / "data" / "own").mkdir(parents=True)
-    shutil.copyfile(ROOT / "data" / "own" / "README.md", folder / "data" / "own" / "README.md")
+    for name in ("own", "external"):
+        (folder / "data" / name).mkdir(parents=True)
+        shutil.copyfile(ROOT / "data" / name / "README.md", folder / "data" / name / "README.md")
     project.write_params(tiny_params())
     project.run("git", "init", "--quiet", "--initial-branch", "main")
     project.dvc("remote", "add", "--force", "--default", "folder", str(folder.parent / "remote"))

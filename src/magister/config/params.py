@@ -96,6 +96,8 @@ class Params(Section):
                         f"teaching.leagues.{name}.teachers: {arm!r} is the name of a control arm"
                     )
         derived_leagues(self.teaching, self.items.variants)  # for its complaints
+        for board, names in self.teaching.external.names.items():
+            known(list(names), f"teaching.external.names.{board}")
         return self
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from magister.config.base import NAME, AnswerAs, Name, Section
 
@@ -85,6 +86,33 @@ class League(Section):
     )
 
 
+class External(Section):
+    """Leaderboards of others, which the leagues are compared with."""
+
+    boards: list[str] = Field(
+        default_factory=list,
+        description="Files with scores of others, .csv in `data/external/`: columns board, model, score, date.",
+    )
+    names: dict[str, dict[Name, str]] = Field(
+        default_factory=dict,
+        description="By board, as its file calls it: what each model of `models` is called there. A name without an "
+        "entry is listed and never guessed.",
+    )
+
+    @field_validator("boards")
+    @classmethod
+    def _where_dvc_looks(cls, boards: list[str]) -> list[str]:
+        for path in boards:
+            parts = PurePosixPath(path).parts
+            if parts[:2] != ("data", "external") or ".." in parts or not path.endswith(".csv"):
+                raise ValueError(
+                    f"{path!r}: expected a .csv file in data/external/, where both engines notice its edits"
+                )
+            if boards.count(path) > 1:
+                raise ValueError(f"{path!r} stands there twice")
+        return boards
+
+
 class Teaching(Section):
     """The teaching league(s)."""
 
@@ -101,6 +129,7 @@ class Teaching(Section):
         "wrong", description="Replies without an answer count as wrong, or drop out of the denominator."
     )
     seed: int = Field(0, description="Seed of what the control arms draw.")
+    external: External = Field(default_factory=External, description="Leaderboards of others.")
 
     @model_validator(mode="after")
     def _leagues_are_filled_in(self) -> Teaching:

@@ -365,12 +365,53 @@ TEACHING_BOARD = Contract(
     | dict.fromkeys(("rank", "rank_low", "rank_high"), (1, 1e6))
     | dict.fromkeys(BOARD_COUNTS, (0, 1e9)),
 )
+NAME_STATUSES = ("used", "unmapped", "not_on_board", "not_a_teacher", "superseded", "rejected")
+"""What became of a name: a teacher's on a board (first three), or a row's of a board's file."""
+# Every teacher of a league against every external board, and every row of their files that no teacher uses (`league`
+# empty); `row` is the line of the file, 0 where a teacher has none. Names are mapped by the parameters alone.
+META_NAMES = Contract(
+    "meta_names",
+    _schema(
+        {"league": _s, "board": _s, "model": _s, "external_name": _s, "status": _s, "reason": _s}
+        | {"file": _s, "row": _i},
+        {"date": _s, "score": _f},
+    ),
+    key=("league", "board", "model", "file", "row"),
+    allowed={"status": NAME_STATUSES},
+    ranges={"row": (0, 1e9)},
+    may_be_empty=True,
+)
+COEFFICIENTS = ("spearman", "kendall", "pearson")
+AGAINST = ("external", "league")
+# Correlation of a metric with an external board over the models of both, or (`against` league) with CA within the
+# league; intervals over models and, nested, clusters of items. Beside it, over the models with AA too: the metric's
+# correlation less that of AA, with Williams' test, and the correlation that AA does not explain.
+META_EVALUATION = Contract(
+    "meta_evaluation",
+    _schema(
+        {"league": _s, "against": _s, "board": _s, "metric": _s, "coefficient": _s}
+        | {"status": _s, "reason": _s, "difference_status": _s, "difference_reason": _s}
+        | {"partial_status": _s, "partial_reason": _s, "n_models": _i, "n_paired": _i, "n_clusters": _i}
+        | _SETTINGS,
+        dict.fromkeys(("value", "ci_low", "ci_high", "se", "aa_value", "difference"), _f)
+        | dict.fromkeys(("difference_ci_low", "difference_ci_high", "t", "p"), _f)
+        | dict.fromkeys(("partial", "partial_ci_low", "partial_ci_high"), _f),
+    ),
+    key=("league", "against", "board", "metric", "coefficient"),
+    allowed={"against": AGAINST, "metric": METRICS, "coefficient": COEFFICIENTS, "policy": POLICIES}
+    | {f"{part}status": METRIC_STATUSES for part in ("", "difference_", "partial_")},
+    ranges=dict.fromkeys(("value", "aa_value", "partial"), (-1, 1))
+    | {"difference": (-2, 2), "p": (0, 1)}
+    | dict.fromkeys(("n_models", "n_paired"), (0, 1e6))
+    | {"n_clusters": (0, 1e9)}
+    | _CHANCES,
+)
 
 CONTRACTS: dict[str, Contract] = {
     contract.name: contract
     for contract in (
         POOL, REJECTED, FREE_ANSWERS, DISTRACTORS, ITEMS, ANSWERS, BANDS, ASKED, GUIDES, REVISIONS, TRAJECTORIES,
         METRICS_TABLE, STANDINGS, COMPARISONS, ABLATIONS, ABLATION_AGREEMENT, CONTAMINATION, TEACHING_BOARD,
-        VARIANT_REPORT,
+        VARIANT_REPORT, META_EVALUATION, META_NAMES,
     )
 }  # fmt: skip

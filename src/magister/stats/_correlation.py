@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,6 +15,8 @@ from magister.stats._bootstrap import bootstrap_weights, percentile_intervals
 from magister.stats._estimate import Estimate, FloatArray, check_level
 
 Coefficient = Literal["spearman", "kendall", "pearson"]
+Draws = ArrayLike | Mapping[str, ArrayLike]
+"""Scores on resamples of items, shape (B, n): of the first board, or by the name of the argument they belong to."""
 
 #: Fewer models than this say nothing about a correlation.
 MIN_MODELS = 4
@@ -73,7 +75,7 @@ def correlation(
     second: ArrayLike,
     coefficient: Coefficient,
     plan: ModelBootstrap,
-    draws: ArrayLike | None = None,
+    draws: Draws | None = None,
 ) -> Estimate:
     """Correlation of two boards with a bootstrap interval over models and, nested, items.
 
@@ -83,7 +85,9 @@ def correlation(
         coefficient: "spearman" (mid-ranks), "kendall" (tau-b) or "pearson".
         plan: the resamples of models.
         draws: scores of the first board on resamples of items, shape (B, n), such as
-            `CrossedSample.replicates`; resample b of the models then reads row b.
+            `CrossedSample.replicates`; resample b of the models then reads row b. Boards that rest on the same
+            items take theirs by name, {"first": ..., "second": ...}, from the same resamples. NaN marks a
+            score that a resample leaves undefined.
 
     Returns:
         The estimate; `n` and `n_clusters` count models. Equal scores of all models give "undefined", NaN
@@ -96,7 +100,8 @@ def correlation(
     References:
         Kendall (1945), Biometrika 33, 239-251 (tau-b); Davison and Hinkley (1997), section 3.8 (nested).
     """
-    return _bootstrapped([first, second], lambda r: r[..., 0, 1], coefficient, plan, draws)
+    boards = {"first": first, "second": second}
+    return _bootstrapped(boards, lambda r: r[..., 0, 1], coefficient, plan, draws)
 
 
 def partial_correlation(
@@ -105,7 +110,7 @@ def partial_correlation(
     given: ArrayLike,
     coefficient: Coefficient,
     plan: ModelBootstrap,
-    draws: ArrayLike | None = None,
+    draws: Draws | None = None,
 ) -> Estimate:
     """Correlation of two boards that a third does not explain.
 
@@ -136,7 +141,8 @@ def partial_correlation(
         top = r[..., 0, 1] - r[..., 0, 2] * r[..., 1, 2]
         return np.where(left > 1e-12, top / np.sqrt(np.where(left > 1e-12, left, 1.0)), np.nan)
 
-    found = _bootstrapped([first, second, given], partial, coefficient, plan, draws)
+    boards = {"first": first, "second": second, "given": given}
+    found = _bootstrapped(boards, partial, coefficient, plan, draws)
     if found.status == "undefined":
         return replace(found, reason="a board is constant, or the third board explains another wholly")
     return found
@@ -148,7 +154,7 @@ def compare_correlations(
     target: ArrayLike,
     coefficient: Coefficient,
     plan: ModelBootstrap,
-    draws: ArrayLike | None = None,
+    draws: Draws | None = None,
 ) -> DependentCorrelations:
     """Does the first board agree better with the target than the second does?
 
@@ -167,7 +173,7 @@ def compare_correlations(
         UserError: for fewer than `MIN_MODELS` models.
         ValueError: if the shapes do not fit.
     """
-    boards = [first, second, target]
+    boards = {"first": first, "second": second, "target": target}
     difference = _bootstrapped(boards, lambda r: r[..., 0, 2] - r[..., 1, 2], coefficient, plan, draws)
     x = _boards(boards)
     n = x.shape[1]
@@ -219,8 +225,8 @@ def _check_models(n: int) -> None:
         )
 
 
-def _boards(boards: list[ArrayLike]) -> FloatArray:
-    arrays = [np.asarray(board, dtype=np.float64) for board in boards]
+def _boards(boards: Mapping[str, ArrayLike]) -> FloatArray:
+    arrays = [np.asarray(board, dtype=np.float64) for board in boards.values()]
     if any(a.ndim != 1 or a.shape != arrays[0].shape for a in arrays):
         raise ValueError(f"boards must have one shape (n,), not {[a.shape for a in arrays]}")
     _check_models(arrays[0].size)
@@ -228,11 +234,11 @@ def _boards(boards: list[ArrayLike]) -> FloatArray:
 
 
 def _bootstrapped(
-    boards: list[ArrayLike],
+    boards: Mapping[str, ArrayLike],
     statistic: Callable[[FloatArray], FloatArray],
     coefficient: Coefficient,
     plan: ModelBootstrap,
-    draws: ArrayLike | None,
+    draws: Draws | None,
 ) -> Estimate:
     """A function of the correlation matrix of k boards, with its interval."""
     if coefficient not in ("spearman", "kendall", "pearson"):
@@ -240,9 +246,7 @@ def _bootstrapped(
     check_level(plan.level)
     x = _boards(boards)
     n = x.shape[1]
-    nested = None if draws is None else np.asarray(draws, dtype=np.float64)
-    if nested is not None and nested.shape != (plan.resamples, n):
-        raise ValueError(f"draws must have shape ({plan.resamples}, {n}), not {nested.shape}")
+    nested = _nested(draws, list(boards), (plan.resamples, n))
     missing = int(np.isnan(x).any(axis=0).sum())
     if missing:
         reason = f"{missing} of {n} models have no score on some board"
@@ -254,12 +258,34 @@ def _bootstrapped(
     for start in range(0, plan.resamples, step):
         part = slice(start, start + step)
         rows: list[FloatArray] = [board[None, :] for board in x]
-        if nested is not None:
-            rows[0] = nested[part]
-        replicates[part, 0] = statistic(_matrix(counts[part].astype(np.float64), rows, coefficient))
+        drawn = counts[part].astype(np.float64)
+        lost = np.zeros(drawn.shape[0], dtype=bool)
+        for place, scores in nested.items():
+            unknown = np.isnan(scores[part])
+            lost |= (unknown & (drawn > 0)).any(axis=1)
+            # A model that the resample does not hold counts nothing: its score only must not be NaN.
+            rows[place] = np.where(unknown, 0.0, scores[part])
+        found_here = statistic(_matrix(drawn, rows, coefficient))
+        replicates[part, 0] = np.where(lost, np.nan, found_here)
     found = percentile_intervals(value, replicates, plan.level).item()
     reason = "all models have equal scores on a board" if found.status == "undefined" else found.reason
     return replace(found, n=n, n_clusters=n, reason=reason)
+
+
+def _nested(draws: Draws | None, names: list[str], shape: tuple[int, int]) -> dict[int, FloatArray]:
+    """Scores on resamples of items by the position of their board."""
+    if draws is None:
+        return {}
+    by_name = draws if isinstance(draws, Mapping) else {"first": draws}
+    found = {}
+    for name, scores in by_name.items():
+        if name not in names:
+            raise ValueError(f"draws of {name!r}: expected those of {', '.join(names)}")
+        array = np.asarray(scores, dtype=np.float64)
+        if array.shape != shape:
+            raise ValueError(f"draws must have shape {shape}, not {array.shape}")
+        found[names.index(name)] = array
+    return found
 
 
 def _matrix(

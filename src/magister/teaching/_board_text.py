@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from typing import Any
 
 import pyarrow as pa
 
 from magister.contracts.schemas import ARMS, BOARD_METRICS, METRICS, STATUSES
+from magister.teaching._markdown import escape
 
 _BESIDE = {"net_ca": "net CA", "headroom": "headroom %", "ca_masked": "masked CA"}
 
@@ -79,18 +79,16 @@ def render_markdown(board: pa.Table) -> str:
         return "No teacher has been rated yet.\n"
     lines: list[str] = []
     for league, rows in _by_league(board):
-        lines += [f"### Teaching: {_escape(league)}", ""]
+        lines += [f"### Teaching: {escape(league)}", ""]
         lines.append("| rank | teacher | CA (points) | AA % | JA % | GA % | RA % | note |")
         lines.append("|---:|:---|:---|:---|:---|:---|:---|:---|")
         for row in rows:
-            name = (
-                _escape(row["teacher"]) if row["arm"] == "taught" else f"*control: {_escape(row_name(row))}*"
-            )
+            name = escape(row["teacher"]) if row["arm"] == "taught" else f"*control: {escape(row_name(row))}*"
             cells = [_with_interval(row, metric.lower()) for metric in METRICS]
             note = "" if row["separated_from_zero"] else _unseparated(row)
             lines.append("| " + " | ".join([_rank_text(row), name, *cells, note]) + " |")
         lines += ["", *_standing_markdown(rows), *_beside_markdown(rows)]
-        lines += [*(f"- {_escape(line)}" for line in _notes(rows)), ""]
+        lines += [*(f"- {escape(line)}" for line in _notes(rows)), ""]
     return "\n".join(lines)
 
 
@@ -167,7 +165,7 @@ def _standing_markdown(rows: list[dict[str, Any]]) -> list[str]:
     lines = ["| teacher | ranks | first | group | CA, students like these |", "|:---|---:|---:|:---|:---|"]
     for row in ranked:
         other = _span(row["ca_random_ci_low"], row["ca_random_ci_high"])
-        cells = [_escape(row["teacher"]), _rank_span(row), _chance(row), row["group"] or "-", other]
+        cells = [escape(row["teacher"]), _rank_span(row), _chance(row), row["group"] or "-", other]
         lines.append("| " + " | ".join(cells) + " |")
     return [*lines, ""]
 
@@ -178,7 +176,7 @@ def _beside_markdown(rows: list[dict[str, Any]]) -> list[str]:
         return []
     lines = ["| | " + " | ".join(_BESIDE.values()) + " |", "|:---|:---|:---|:---|"]
     for row in shown:
-        cells = [_escape(row_name(row)), *(_with_interval(row, metric) for metric in _BESIDE)]
+        cells = [escape(row_name(row)), *(_with_interval(row, metric) for metric in _BESIDE)]
         lines.append("| " + " | ".join(cells) + " |")
     return [*lines, ""]
 
@@ -348,8 +346,3 @@ def _cut(text: str, width: int) -> str:
 
 def _wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
-
-
-def _escape(text: str) -> str:
-    """Names are data: markup or a line break in one must not change the page."""
-    return " ".join(re.sub(r"([\\|*`\[\]])", r"\\\1", text).replace("<", "&lt;").split())
