@@ -82,7 +82,7 @@ def main() -> None:
     found = timed("computed ablations", trajectories, iter(()), options.resamples)
     seconds = time.perf_counter() - begin
     fine = seconds <= SECONDS and peak() <= GIB
-    for row in found.agreement.to_pylist():
+    for row in sorted(found.agreement.to_pylist(), key=lambda row: (len(row["setting"]), row["setting"])):
         if row["ablation"] == "cumulative" and row["metric"] == "CA" and row["spearman"] is not None:
             ends = [row[f"spearman_ci_{end}"] for end in ("low", "high")]
             between = "" if None in ends else f", {ends[0]:.3f} to {ends[1]:.3f}"
