@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from teaching_metrics import simulate
 
+from magister.teaching._cube import FLAGS
 from magister.teaching.ablations import AblationTables, Variant, ablate
 
 SECONDS, GIB = 180, 4.0
@@ -36,6 +37,7 @@ def own_answers(trajectories: pa.Table) -> pa.Table:
         "cluster_id",
         "band",
         "n_options",
+        *FLAGS,
         "status",
     ]
     return trajectories.filter(mask).select([*columns, "correct"])

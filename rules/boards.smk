@@ -107,6 +107,61 @@ rule teaching_plots:
         )
 
 
+rule ablation_board:
+    input:
+        code=code("boards.ablation_board"),
+        gates=expand("data/ablations/{league}/gate.json", league=LEAGUES),
+        ablations=expand("data/ablations/{league}/ablations.parquet", league=LEAGUES),
+        agreement=expand("data/ablations/{league}/agreement.parquet", league=LEAGUES),
+        contamination=expand("data/ablations/{league}/contamination.parquet", league=LEAGUES),
+    output:
+        csv="results/ablations.csv",
+        csv_lineage="results/ablations.csv.lineage.json",
+        md="results/ablations.md",
+        md_lineage="results/ablations.md.lineage.json",
+    log:
+        "logs/ablation_board.log",
+    params:
+        section=section(),
+    message:
+        "Writing the page of the ablations"
+    shell:
+        step(
+            "boards.ablation_board",
+            ["gates", "ablations", "agreement", "contamination"],
+            ["csv", "md"],
+        )
+
+
+LEAGUE_PLOTS = ["rank_intervals", "leave_one_out", "convergence", "by_round", "changes", "contamination"]
+
+
+rule league_plots:
+    input:
+        code=code("boards.league_plots"),
+        gates=["data/teaching/{league}/gate.json", "data/ablations/{league}/gate.json"],
+        standings="data/teaching/{league}/standings.parquet",
+        ablations="data/ablations/{league}/ablations.parquet",
+        agreement="data/ablations/{league}/agreement.parquet",
+        contamination="data/ablations/{league}/contamination.parquet",
+    output:
+        **{name: f"results/plots/{{league}}/{name}.svg" for name in LEAGUE_PLOTS},
+        **{f"{name}_lineage": f"results/plots/{{league}}/{name}.svg.lineage.json" for name in LEAGUE_PLOTS},
+    log:
+        "logs/league_plots/{league}.log",
+    params:
+        section=section(),
+    message:
+        "Drawing the standings and ablations of the league {wildcards.league}"
+    shell:
+        step(
+            "boards.league_plots",
+            ["gates", "standings", "ablations", "agreement", "contamination"],
+            LEAGUE_PLOTS,
+            ["league"],
+        )
+
+
 rule boards:
     input:
         "results/teaching.parquet",
@@ -124,5 +179,8 @@ rule boards:
         "results/plots/ca_forest.svg",
         "results/plots/teaching_curve.svg",
         "results/plots/meta_scatter.svg",
+        "results/ablations.csv",
+        "results/ablations.md",
+        expand("results/plots/{league}/{name}.svg", league=LEAGUES, name=LEAGUE_PLOTS),
     message:
         "The boards are in results/"

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from magister.contracts.schemas import STATUSES, TRAJECTORIES, VERDICTS
+from magister.teaching._cube import FLAGS
 from magister.teaching.ablations import AblationTables, Variant, ablate
 
 Row = dict[str, Any]
@@ -73,6 +74,7 @@ class Drawn:
             "request_id": [None] * u.size,
             "guide_request_id": [None] * u.size,
         }
+        columns |= {name: pa.nulls(u.size, pa.bool_()) for name in FLAGS}
         return pa.table({name: columns[name] for name in TRAJECTORIES.schema.names}).cast(TRAJECTORIES.schema)
 
     def answers(self) -> pa.Table:
@@ -84,6 +86,7 @@ class Drawn:
             "status": ["ok"] * u.size,
             "correct": self.own.ravel(),
         }
+        columns |= {name: pa.nulls(u.size, pa.bool_()) for name in FLAGS}
         return pa.table(columns)
 
     def ablated(self, *variants: Variant, **options: Any) -> AblationTables:

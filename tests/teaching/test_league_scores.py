@@ -41,7 +41,8 @@ def agree(scores: LeagueScores, metrics: pa.Table) -> None:
             assert (None if math.isnan(value) else value) == row["value"], (teacher, metric)
             found = percentile_intervals([value], scores.replicates[:, m, [k]]).item()
             if row["value"] is not None and row["se"] is not None:
-                assert (found.ci_low, found.ci_high, found.se) == (row["ci_low"], row["ci_high"], row["se"])
+                # The ends of the metrics' interval also allow for few clusters; the resamples are the same.
+                assert found.se == row["se"]
 
 
 @given(

@@ -175,7 +175,7 @@ def test_jobs_grow_with_rounds_and_models() -> None:
 
 def test_jobs_of_derived_leagues_are_counted() -> None:
     alone = count_jobs(params())
-    per_league = 3 * 4 * 3 + 2 + 3
+    per_league = 3 * 4 * 3 + 2 + 4
     assert count_jobs(params(ablations=["answer_revelation"])) == alone + per_league
     assert count_jobs(params(ablations=["option_order"])) == alone + 2 * (per_league + 1)
     assert count_jobs(params(arms=["verdict_only"])) == count_jobs(params(arms=[]))
@@ -210,8 +210,8 @@ def test_prompts_that_stay_the_same_are_not_asked_again() -> None:
         "blind": (20, 0), "zero-shot": (20, 0), "guide": (80, 80), "revise": (120, 80),
     }  # fmt: skip
     assert prompts_of(params(**league)) == [
-        "answer/v1", "answer/v2", "answer/v3", "free/v1", "guide/v1", "guide/v2", "guide/v3", "review/v1", "revise/v2",
-        "revise/v3", "rewrite/v1",
+        "answer/v1", "answer/v2", "answer/v3", "free/v1", "guide/v1", "guide/v2", "guide/v3", "paraphrase/v1",
+        "paraphrase_review/v1", "review/v1", "revise/v2", "revise/v3", "rewrite/v1",
     ]  # fmt: skip
 
 

@@ -403,5 +403,5 @@ def count_jobs(params: Params) -> int:
         jobs += 3 * models * (1 + rounds) + (rounds if set(league.arms) - set(TEACHER_ARMS) else 0)
         jobs += 4  # trajectories, metrics, standings, gate
         jobs += league.option_order > 0  # another order of the options
-    jobs += 2 * len(params.teaching.leagues)  # their ablations, and the gate of these
-    return jobs + 3  # the board, its gate and the target
+    jobs += 3 * len(params.teaching.leagues)  # their ablations, the gate of these, and plots
+    return jobs + 6  # the board, the boards of others, the ablations' page, the gate, plots, the target
