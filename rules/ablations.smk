@@ -6,7 +6,7 @@ def variants_of(league):
     return [(name, derived.ablation, derived.setting) for name, derived in derived_of(league).items()]
 
 
-def variant_section(league):
+def played_again_section(league):
     """The same as parameters of a rule."""
     return [
         {"league": name, "ablation": ablation, "setting": setting}
@@ -55,7 +55,7 @@ rule league_ablations:
             datasets=LEAGUES[wildcards.league].datasets,
             policy=PARAMS.teaching.policy,
             statistics=FULL["statistics"],
-            variants=variant_section(wildcards.league),
+            variants=played_again_section(wildcards.league),
         ),
     message:
         "Ablating the league {wildcards.league}"
