@@ -115,7 +115,7 @@ rule validate_ablations:
             teachers=LEAGUES[wildcards.league].teachers,
             students=LEAGUES[wildcards.league].students,
             rounds=LEAGUES[wildcards.league].rounds,
-            variants=variant_section(wildcards.league),
+            variants=played_again_section(wildcards.league),
         ),
     message:
         "Gate: ablations ({wildcards.league})"
