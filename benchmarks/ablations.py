@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from teaching_metrics import simulate
 
-from magister.teaching._cube import FLAGS
+from magister.teaching._cube import FACTS
 from magister.teaching.ablations import AblationTables, Variant, ablate
 
 SECONDS, GIB = 180, 4.0
@@ -28,19 +28,7 @@ def own_answers(trajectories: pa.Table) -> pa.Table:
     last = pc.max(trajectories["round"])
     first = pc.min(trajectories["student"])
     mask = pc.and_(pc.equal(trajectories["round"], last), pc.equal(trajectories["student"], first))
-    columns = [
-        "league",
-        "teacher",
-        "item_id",
-        "dataset",
-        "domain",
-        "cluster_id",
-        "band",
-        "n_options",
-        *FLAGS,
-        "status",
-    ]
-    return trajectories.filter(mask).select([*columns, "correct"])
+    return trajectories.filter(mask).select(["league", "teacher", "item_id", *FACTS, "status", "correct"])
 
 
 def peak() -> float:

@@ -36,7 +36,7 @@ from magister.contracts.teaching_suite import LeaguePlan, LeagueTables, ReadingR
 from magister.items import MAX_CHARS, key_balance
 from magister.items._text import fold_option
 from magister.stats import ModelBootstrap
-from magister.teaching._cube import FLAGS
+from magister.teaching._cube import FACTS, FLAGS
 from magister.teaching.ablations import AblationTables, Variant, ablate
 from magister.teaching.board import teaching_board
 from magister.teaching.external import match_names, read_boards
@@ -272,7 +272,7 @@ def zero_shot_rows() -> Rows:
 
 def zero_shot() -> pa.Table:
     """Own answers of both teachers: every other one is right."""
-    facts = ("league", "item_id", "dataset", "domain", "cluster_id", "band", "n_options", *FLAGS)
+    facts = ("league", "item_id", *FACTS)
     first = [
         row
         for row in trajectory_rows()
@@ -349,18 +349,7 @@ def ablated_rows(seed: int, rounds: int) -> Rows:
 def own_rows(trajectories: Rows, seed: int) -> pa.Table:
     """Zero-shot answers of the teachers, drawn."""
     rng = np.random.default_rng(seed)
-    facts = (
-        "league",
-        "teacher",
-        "item_id",
-        "dataset",
-        "domain",
-        "cluster_id",
-        "band",
-        "n_options",
-        *FLAGS,
-        "status",
-    )
+    facts = ("league", "teacher", "item_id", *FACTS, "status")
     first = [row for row in trajectories if row["round"] == 0 and row["student"] == "ann"]
     return pa.Table.from_pylist(
         [{name: row[name] for name in facts} | {"correct": bool(rng.random() < 0.6)} for row in first]

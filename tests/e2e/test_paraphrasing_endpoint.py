@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .chat_server import ChatServer
+from .chat_server import REFUSAL, KindServer, review, spoilt
 from .conftest import Project, scripted_params
 
 EXPECTED = {
@@ -34,7 +34,6 @@ EXPECTED = {
 }
 REVIEWED = {kind for kind, end in EXPECTED.items() if end == "paraphrased" or "review_failed" in end}
 CHECKS = ("meaning_kept", "answer_kept", "no_giveaway", "clear")
-REFUSAL = "I'm sorry, but I can't help with that."
 
 
 def paraphrase(kind: str, a: int, b: int) -> tuple[str, str]:
@@ -49,48 +48,24 @@ def paraphrase(kind: str, a: int, b: int) -> tuple[str, str]:
         "talkative": f"Work out the value of {a} + {b}, " + "and take all the time that you need, " * 3,
     }.get(kind, f"Work out the value of {a} + {b}.")
     said = json.dumps({"question": None if kind == "no_text" else text})
-    if kind == "fenced":
-        return f"Here you are:\n```json\n{said}\n```", "stop"
-    if kind == "bad_json":
-        return said.replace("}", ""), "stop"
-    if kind == "cut":
-        return said[: len(said) // 2], "length"
-    if kind == "refused":
-        return REFUSAL, "stop"
-    return ("", "content_filter") if kind == "filtered" else (said, "stop")
+    return spoilt(kind, said)
 
 
-def review(kind: str) -> tuple[str, str]:
-    """What the critic says, and its finish reason."""
-    said = json.dumps({check: kind != "objection" or check != "answer_kept" for check in CHECKS})
-    if kind == "review_refused":
-        return "I cannot assist with that request.", "stop"
-    if kind == "review_prose":
-        return "All four points hold.", "stop"
-    return (said[:20], "length") if kind == "review_cut" else (said, "stop")
-
-
-class Endpoint(ChatServer):
+class Endpoint(KindServer):
     """A paraphraser and a critic; each question has one kind of reply, given again when asked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kinds: dict[str, str] = {}
-        self.asked: list[tuple[str, str]] = []
 
     def reply(self, model: str, prompt: str) -> tuple[str, str]:
         question = re.findall(r"^Question: (.*)$", prompt, re.MULTILINE)[0]
         a, b = (int(number) for number in re.findall(r"\d+", question))
-        with self.guard:
-            waiting = [kind for kind in EXPECTED if kind not in self.kinds.values()]
-            kind = self.kinds.setdefault(question, waiting[0] if waiting else "good")
-            self.asked.append((model, question))
-        return paraphrase(kind, a, b) if model.startswith("wordsmith") else review(kind)
+        kind = self.kind_of(model, question)
+        return (
+            paraphrase(kind, a, b) if model.startswith("wordsmith") else review(kind, CHECKS, "answer_kept")
+        )
 
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[Endpoint]:
-    with Endpoint() as server:
+    with Endpoint(list(EXPECTED)) as server:
         yield server
 
 

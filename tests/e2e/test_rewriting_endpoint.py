@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .chat_server import ChatServer
+from .chat_server import KindServer, review, spoilt
 from .conftest import Project, scripted_params
 
 EXPECTED = {
@@ -47,49 +47,27 @@ def rewrite(kind: str, options: list[str], right: int) -> tuple[str, str]:
     elif kind == "other_number":
         texts[wrong[0]] = str(int(options[wrong[0]]) + 1000)
     said = json.dumps({"options": texts})
-    if kind == "fenced":
-        return f"Here you are:\n```json\n{said}\n```", "stop"
-    if kind == "bad_json":
-        return said.replace("]", ""), "stop"
-    if kind == "cut":
-        return said[: len(said) // 2], "length"
-    if kind == "refused":
-        return "I'm sorry, but I can't help with that.", "stop"
-    return ("", "content_filter") if kind == "filtered" else (said, "stop")
+    return spoilt(kind, said)
 
 
-def review(kind: str) -> tuple[str, str]:
-    """What a critic says, and its finish reason."""
-    said = json.dumps({check: kind != "objection" or check != "no_giveaway" for check in CHECKS})
-    if kind == "review_refused":
-        return "I cannot assist with that request.", "stop"
-    if kind == "review_prose":
-        return "All four points hold.", "stop"
-    return (said[:20], "length") if kind == "review_cut" else (said, "stop")
-
-
-class Endpoint(ChatServer):
+class Endpoint(KindServer):
     """An editor and a critic; each question has one kind of reply, given again when asked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kinds: dict[str, str] = {}
-        self.asked: list[tuple[str, str]] = []
 
     def reply(self, model: str, prompt: str) -> tuple[str, str]:
         question = prompt.partition("Question: ")[2].partition("\n")[0]
-        with self.guard:
-            waiting = [kind for kind in EXPECTED if kind not in self.kinds.values()]
-            kind = self.kinds.setdefault(question, waiting[0] if waiting else "good")
-            self.asked.append((model, question))
+        kind = self.kind_of(model, question)
         options = re.findall(r"^\d+\. (.*)$", prompt, re.M)
         right = int(re.findall(r"option is number (\d+)", prompt)[0]) - 1
-        return rewrite(kind, options, right) if model == "editor-2026-01-01" else review(kind)
+        return (
+            rewrite(kind, options, right)
+            if model == "editor-2026-01-01"
+            else review(kind, CHECKS, "no_giveaway")
+        )
 
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[Endpoint]:
-    with Endpoint() as server:
+    with Endpoint(list(EXPECTED)) as server:
         yield server
 
 

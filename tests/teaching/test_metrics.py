@@ -12,22 +12,10 @@ from magister.contracts.schemas import METRICS_TABLE, TRAJECTORIES
 from magister.errors import UserError
 from magister.stats import wilson
 from magister.teaching import metrics as module
-from magister.teaching._cube import FLAGS
+from magister.teaching._cube import FACTS, FLAGS
 from magister.teaching.metrics import check_identities, teaching_metrics
 
-ZERO_SHOT = [
-    "league",
-    "teacher",
-    "item_id",
-    "dataset",
-    "domain",
-    "cluster_id",
-    "band",
-    "n_options",
-    *FLAGS,
-    "status",
-    "correct",
-]
+ZERO_SHOT = ["league", "teacher", "item_id", *FACTS, "status", "correct"]
 
 
 def cell(right: str, verdict: str = "wrong", *, item: str = "i1", **changes: Any) -> list[dict[str, Any]]:

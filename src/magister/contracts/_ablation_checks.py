@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,30 +16,36 @@ from magister.contracts._columns import (
     member,
     numbers,
     positions,
-    row_codes,
     taken,
     true,
 )
-from magister.contracts._metric_checks import METRIC_RANGES
+from magister.contracts._estimates import (
+    EQUAL,
+    SETTINGS,
+    SIZES,
+    Floats,
+    by_group,
+    close,
+    holm_holds,
+    interval_check,
+    ranks,
+    reason_check,
+)
 from magister.contracts.gate import RowCheck
 from magister.contracts.schemas import (
     ASKED_ABLATIONS,
     CUMULATIVE_SHARES,
+    METRIC_RANGES,
     METRICS,
     WHOLE_LEAGUE,
 )
 
-Floats = NDArray[np.float64]
 Planned = list[tuple[str, str, str, str]]
 
-SIZES = ("n_items", "n_students", "n_clusters", "n_cells", "n_dropped")
-SETTINGS = ("policy", "resamples", "seed", "level")
 GROUP = ("ablation", "setting", "metric")
 _TESTED = ("leave_one_student", "rounds", *ASKED_ABLATIONS)
 # Interval ends of ratios of sums surround the value; RA is a product.
 _CONTAINED = ("CA", "AA", "JA", "GA")
-# Sums that were added up in another order may differ in the last bits: that is no difference.
-EQUAL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -81,67 +87,10 @@ def planned(table: pa.Table, groups: Sequence[tuple[str, ...]], columns: Sequenc
     return positions(table, wanted, columns) >= 0
 
 
-def close(one: Floats, other: Floats) -> Mask:
-    """Equal but for rounding, or unknown in both."""
-    both = np.isnan(one) & np.isnan(other)
-    return np.asarray(both | (np.abs(one - other) <= EQUAL * np.maximum(1.0, np.abs(other))))
-
-
-def by_group(
-    table: pa.Table, columns: Sequence[str], work: Callable[[NDArray[np.int64]], Mask | Floats]
-) -> Floats:
-    """What a function makes of the rows of every group, in the order of the table."""
-    codes = row_codes(table, columns)
-    out = np.full(table.num_rows, np.nan)
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=codes[order][:1] - 1))
-    for rows in np.split(order, starts[1:]) if order.size else []:
-        out[rows] = work(rows)
-    return out
-
-
-def bounded_where_ok(table: pa.Table, status: str, low: str, high: str) -> Mask:
-    """Rows with both ends, in order, where the status is ok, and with none elsewhere."""
-    ends = numbers(table[low]), numbers(table[high])
-    ok = true(pc.equal(table[status], "ok"))
-    return np.where(ok, ends[0] <= ends[1], np.isnan(ends[0]) & np.isnan(ends[1]))
-
-
-def explained(table: pa.Table, status: str, reason: str) -> Mask:
-    """Rows with a reason where the status is not ok."""
-    return true(pc.equal(table[status], "ok")) | true(pc.not_equal(table[reason], ""))
-
-
 def as_measured(table: pa.Table, metrics: pa.Table) -> Mask:
     """Rows with the settings of the metrics."""
     first = np.full(table.num_rows, 0 if metrics.num_rows else -1)
     return all_agree(table.select(SETTINGS), taken(metrics, first, SETTINGS))
-
-
-def holm_holds(table: pa.Table, group: Sequence[str]) -> Mask:
-    """Rows whose adjusted p is the largest of what Holm asks of the p values up to theirs; unknown together."""
-    p, adjusted = numbers(table["p"]), numbers(table["p_holm"])
-
-    def worked_out(rows: NDArray[np.int64]) -> Floats:
-        own = p[rows]
-        below = (own[None, :] < own[:, None]).sum(axis=1)
-        asked = np.where(np.isnan(own), -1.0, ((~np.isnan(own)).sum() - below) * own)
-        reached = np.where(own[None, :] <= own[:, None], asked[None, :], -1.0).max(axis=1)
-        return np.where(np.isnan(own), np.nan, np.minimum(reached, 1.0))
-
-    return close(adjusted, by_group(table, group, worked_out))
-
-
-def _ranks(table: pa.Table) -> Floats:
-    """Rank of every teacher by value in its group, 1 the best; NaN without one."""
-    value = numbers(table["value"])
-
-    def worked_out(rows: NDArray[np.int64]) -> Floats:
-        own = np.round(value[rows], 12)
-        higher = 1.0 + (own[None, :] > own[:, None]).sum(axis=1)
-        return np.where(np.isnan(own), np.nan, higher)
-
-    return by_group(table, GROUP, worked_out)
 
 
 def _full(table: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -298,24 +247,14 @@ def ablation_checks(
             "a value unless the status is not_computable, and only then",
             ~np.isnan(value) == computable,
         ),
-        check(
-            "interval_where_ok",
-            ("status", "ci_low", "ci_high"),
-            "both ends, in order, where the status is ok, none elsewhere",
-            bounded_where_ok(table, "status", "ci_low", "ci_high"),
-        ),
+        interval_check("ablations", "interval_where_ok", table, ("status", "ci_low", "ci_high")),
         check(
             "interval_around_value",
             ("value", "ci_low", "ci_high"),
             "an interval around the value of a share or a mean",
             ~bounded | surrounded | ~member(table["metric"], _CONTAINED),
         ),
-        check(
-            "reason_unless_ok",
-            ("status", "reason"),
-            "a reason where the status is not ok",
-            explained(table, "status", "reason"),
-        ),
+        reason_check("ablations", "reason_unless_ok", table, ("status", "reason")),
         check("counts_fit", SIZES, "no more items, students, clusters or cells than there are", fits),
         check(
             "whole_as_full",
@@ -335,17 +274,14 @@ def ablation_checks(
             "a difference unless its status is not_computable, and only then",
             ~np.isnan(difference) == compared,
         ),
-        check(
+        interval_check(
+            "ablations",
             "difference_bounded_where_ok",
+            table,
             ("difference_status", "difference_ci_low", "difference_ci_high"),
-            "both ends, in order, where the status is ok, none elsewhere",
-            bounded_where_ok(table, "difference_status", "difference_ci_low", "difference_ci_high"),
         ),
-        check(
-            "difference_reason_unless_ok",
-            ("difference_status", "difference_reason"),
-            "a reason where the status is not ok",
-            explained(table, "difference_status", "difference_reason"),
+        reason_check(
+            "ablations", "difference_reason_unless_ok", table, ("difference_status", "difference_reason")
         ),
         check(
             "tested_where_paired",
@@ -363,6 +299,6 @@ def ablation_checks(
             "rank_by_value",
             ("rank", "value"),
             "the rank by value among the teachers",
-            close(numbers(table["rank"]), _ranks(table)),
+            close(numbers(table["rank"]), ranks(table, GROUP)),
         ),
     ]

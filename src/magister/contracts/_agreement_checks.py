@@ -8,18 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from magister.contracts._ablation_checks import (
-    GROUP,
-    SETTINGS,
-    AblationPlan,
-    Floats,
-    as_measured,
-    bounded_where_ok,
-    close,
-    explained,
-    holm_holds,
-    planned,
-)
+from magister.contracts._ablation_checks import GROUP, AblationPlan, as_measured, planned
 from magister.contracts._columns import (
     Mask,
     agree,
@@ -30,6 +19,15 @@ from magister.contracts._columns import (
     row_codes,
     taken,
     true,
+)
+from magister.contracts._estimates import (
+    SETTINGS,
+    Floats,
+    bounded_where_ok,
+    close,
+    holm_holds,
+    interval_check,
+    reason_check,
 )
 from magister.contracts.gate import RowCheck
 from magister.contracts.schemas import FORM_ABLATIONS
@@ -117,12 +115,7 @@ def agreement_checks(
             "both ends, in order, where the status is ok, none elsewhere",
             ends[0] & ends[1],
         ),
-        check(
-            "reason_unless_ok",
-            ("status", "reason"),
-            "a reason where the status is not ok",
-            explained(table, "status", "reason"),
-        ),
+        reason_check("agreement", "reason_unless_ok", table, ("status", "reason")),
     ]
 
 
@@ -219,18 +212,8 @@ def contamination_checks(
             "a gap unless the status is not_computable, and only then",
             ~np.isnan(gap) == computable,
         ),
-        check(
-            "interval_where_ok",
-            ("status", "gap_ci_low", "gap_ci_high"),
-            "both ends, in order, where the status is ok, none elsewhere",
-            bounded_where_ok(table, "status", "gap_ci_low", "gap_ci_high"),
-        ),
-        check(
-            "reason_unless_ok",
-            ("status", "reason"),
-            "a reason where the status is not ok",
-            explained(table, "status", "reason"),
-        ),
+        interval_check("contamination", "interval_where_ok", table, ("status", "gap_ci_low", "gap_ci_high")),
+        reason_check("contamination", "reason_unless_ok", table, ("status", "reason")),
         check(
             "holm_over_teachers",
             ("p", "p_holm"),

@@ -39,6 +39,7 @@ from magister.stats._crossed import (
 )
 from magister.stats._estimate import REASONS, STATUSES, Estimate, Estimates
 from magister.stats._expanded import (
+    FEW_CLUSTERS,
     expanded_intervals,
     expanded_level,
     student_half_width,
@@ -58,6 +59,7 @@ from magister.stats._rank import Ranks, rank_intervals, shared_ranks, significan
 
 __all__ = [
     "EXACT_CLUSTERS",
+    "FEW_CLUSTERS",
     "MAX_CATEGORIES",
     "MAX_ITEMS",
     "MIN_MODELS",

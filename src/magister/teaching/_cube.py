@@ -25,6 +25,8 @@ CORRECT, WRONG, NONE = (VERDICTS.index(verdict) for verdict in ("correct", "wron
 NOT_ASKED = -1
 #: What an item may be flagged as; slices of these kinds are "yes" and "no".
 FLAGS = ("needs_options", "options_in_question", "multi")
+#: What is said of an item beside its id.
+FACTS = ("dataset", "domain", "cluster_id", "band", "n_options", *FLAGS)
 
 Ints = NDArray[np.integer]
 Bools = NDArray[np.bool_]
@@ -251,7 +253,7 @@ class _Coded:
 
     def __init__(self, table: pa.Table, name: str, columns: tuple[str, ...]) -> None:
         self.table, self.name = table, name
-        for column in (*columns, "dataset", "domain", "cluster_id", "band", "n_options", *FLAGS):
+        for column in (*columns, *FACTS):
             if column not in table.column_names:
                 raise UserError(
                     f"{name}: column {column!r} is missing; the table has {', '.join(table.column_names)}"

@@ -109,27 +109,27 @@ def statistics(totals: Floats, layout: Layout, present: Bools) -> Floats:
     out = np.empty((totals.shape[0], len(layout.metrics), totals.shape[2]))
     for k, (metric, t) in enumerate(layout.metrics):
         if metric in ("p", "AA"):
-            out[:, k] = _mean_over_students(right[:, :, t], cells, present)
+            out[:, k] = mean_over_students(right[:, :, t], cells, present)
         elif metric == "CA":
-            out[:, k] = _mean_over_students(right[:, :, t] - right[:, :, 0], cells, present)
+            out[:, k] = mean_over_students(right[:, :, t] - right[:, :, 0], cells, present)
         elif metric == "RA":
-            out[:, k] = _mean_over_students(_retained(right, cells), np.ones_like(cells), present)
+            out[:, k] = mean_over_students(retained(right, cells), np.ones_like(cells), present)
         elif metric == "CA_masked":
             masked = totals[:, layout.masked : layout.by_leak]
-            out[:, k] = _mean_over_students(masked - right[:, :, 0], cells, present)
+            out[:, k] = mean_over_students(masked - right[:, :, 0], cells, present)
         elif metric in BY_LEAK:
             at = layout.by_leak + 3 * BY_LEAK.index(metric)
-            out[:, k] = _ratio(totals[:, at + 2] - totals[:, at + 1], totals[:, at])
+            out[:, k] = ratio(totals[:, at + 2] - totals[:, at + 1], totals[:, at])
         elif metric in RELATIVE:
             out[:, k] = np.nan
         elif metric in MOVES:
             out[:, k] = totals[:, layout.moves + MOVES.index(metric) * (layout.rounds - 1) + t - 1]
         elif metric == "corrected_gain":
             above_chance = _above_chance(totals, layout)
-            out[:, k] = _mean_over_students(right[:, :, t] - right[:, :, 0], above_chance, present)
+            out[:, k] = mean_over_students(right[:, :, t] - right[:, :, 0], above_chance, present)
         elif metric == "normalised_gain":
-            gain = _mean_over_students(right[:, :, t] - right[:, :, 0], cells, present)
-            out[:, k] = _ratio(gain, _mean_over_students(cells - right[:, :, 0], cells, present))
+            gain = mean_over_students(right[:, :, t] - right[:, :, 0], cells, present)
+            out[:, k] = ratio(gain, mean_over_students(cells - right[:, :, 0], cells, present))
     if not layout.own:
         first = [metric for metric, _ in layout.metrics].index(JUDGING[0])
         out[:, first : first + len(JUDGING) + 2] = _pooled(totals, layout)
@@ -141,7 +141,7 @@ def final_gain(totals: Floats, layout: Layout, present: Bools) -> Floats:
     right = totals[:, layout.students : layout.pooled].reshape(
         totals.shape[0], layout.students, layout.rounds, totals.shape[2]
     )
-    return _mean_over_students(right[:, :, -1] - right[:, :, 0], totals[:, : layout.students], present)
+    return mean_over_students(right[:, :, -1] - right[:, :, 0], totals[:, : layout.students], present)
 
 
 def relative(gain: Floats, sham: Floats, oracle: Floats, verdict: Floats) -> Floats:
@@ -168,8 +168,8 @@ def _pooled(totals: Floats, layout: Layout) -> Floats:
         totals[:, layout.pooled : layout.moves], 1, 0
     )
     fixed, lost = totals[:, layout.moves], totals[:, layout.moves + layout.rounds - 1]
-    n = _added(totals[:, : layout.students])
-    right0 = _added(totals[:, layout.students : layout.pooled : layout.rounds])
+    n = added(totals[:, : layout.students])
+    right0 = added(totals[:, layout.students : layout.pooled : layout.rounds])
     judged_wrong = judged - judged_right
     missed_right, missed_wrong = judged_right - hit_right, judged_wrong - hit_wrong
     # One root of the product: the root of a square is exact, so a perfect judge has exactly 1.
@@ -178,13 +178,13 @@ def _pooled(totals: Floats, layout: Layout) -> Floats:
     )
     return np.stack(
         [
-            _ratio(hit_right + hit_wrong, judged),
-            _ratio(none, n),
-            (_ratio(hit_right, judged_right) + _ratio(hit_wrong, judged_wrong)) / 2,
-            _ratio(hit_right * hit_wrong - missed_right * missed_wrong, spread),
-            _ratio(judged_wrong, judged),
-            _ratio(fixed, n - right0),
-            _ratio(lost, right0),
+            ratio(hit_right + hit_wrong, judged),
+            ratio(none, n),
+            (ratio(hit_right, judged_right) + ratio(hit_wrong, judged_wrong)) / 2,
+            ratio(hit_right * hit_wrong - missed_right * missed_wrong, spread),
+            ratio(judged_wrong, judged),
+            ratio(fixed, n - right0),
+            ratio(lost, right0),
         ],
         axis=1,
     )
@@ -200,7 +200,7 @@ def _above_chance(totals: Floats, layout: Layout) -> Floats:
     return total
 
 
-def _retained(right: Floats, cells: Floats) -> Floats:
+def retained(right: Floats, cells: Floats) -> Floats:
     """prod_{t>=2} r_{m,t} - 1 per student, shape (U, S, B); Fix - Reg is the change of the number right."""
     product = np.where(cells == 0, np.nan, 1.0)
     for t in range(2, right.shape[2]):
@@ -209,11 +209,12 @@ def _retained(right: Floats, cells: Floats) -> Floats:
     return product - 1
 
 
-def _ratio(top: Floats, bottom: Floats) -> Floats:
+def ratio(top: Floats, bottom: Floats) -> Floats:
+    """Top / bottom, NaN where the bottom is 0."""
     return np.where(bottom == 0, np.nan, top / np.where(bottom == 0, 1.0, bottom))
 
 
-def _added(parts: Floats) -> Floats:
+def added(parts: Floats) -> Floats:
     """Sum over axis 1 in a fixed order: a library's order may depend on the shape of the array."""
     total = parts[:, 0].copy()
     for m in range(1, parts.shape[1]):
@@ -221,10 +222,10 @@ def _added(parts: Floats) -> Floats:
     return total
 
 
-def _mean_over_students(top: Floats, bottom: Floats, present: Bools) -> Floats:
+def mean_over_students(top: Floats, bottom: Floats, present: Bools) -> Floats:
     """Mean over present students of top / bottom, shape (U, B)."""
-    share = np.where(present[:, :, None], _ratio(top, bottom), 0.0)
-    return _ratio(_added(share), present.sum(axis=1)[:, None].astype(np.float64))
+    share = np.where(present[:, :, None], ratio(top, bottom), 0.0)
+    return ratio(added(share), present.sum(axis=1)[:, None].astype(np.float64))
 
 
 def nothing_retained(total: Ints, layout: Layout) -> Bools:

@@ -13,12 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from magister.contracts.schemas import METRICS, VERDICTS
+from magister.contracts.schemas import METRICS
 from magister.stats import BootstrapWeights, bootstrap_weights
-from magister.teaching._cube import Cube, trajectory_cubes, zero_shot_cubes
+from magister.teaching._cube import CORRECT, NONE, WRONG, Cube, trajectory_cubes, zero_shot_cubes
+from magister.teaching._formulas import Floats, added, mean_over_students, ratio, retained
 
-Floats = NDArray[np.float64]
-_CORRECT, _WRONG, _NONE = (VERDICTS.index(verdict) for verdict in ("correct", "wrong", "none"))
 _TAUGHT = METRICS.index("CA"), METRICS.index("JA"), METRICS.index("GA"), METRICS.index("RA")
 _AA = METRICS.index("AA")
 
@@ -115,78 +114,50 @@ class _Sums:
         rows = [used, np.moveaxis(right, -1, 1).reshape(-1, used.shape[-1])]
         if cube.rounds > 1:
             verdict, before = cube.verdict[u], right[..., 0]
-            judged = used & (verdict != _NONE) if policy == "drop" else used
-            agrees = judged & np.where(before, verdict == _CORRECT, verdict == _WRONG)
+            judged = used & (verdict != NONE) if policy == "drop" else used
+            agrees = judged & np.where(before, verdict == CORRECT, verdict == WRONG)
             fixed = used & ~before & right[..., 1]
             rows += [part.sum(axis=0, keepdims=True) for part in (judged, agrees, fixed)]
         counts = np.concatenate([row.astype(np.int64) for row in rows])
         return cls(used.shape[0], cube.rounds, np.add.reduceat(counts, starts, axis=-1))
 
-    def _parts(self, totals: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Cells (S, B) and cells right (S, R, B)."""
+    def _parts(self, totals: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Cells (1, S, B) and cells right (1, S, R, B) of the one unit."""
         cells = totals[: self.students]
         right = totals[self.students : self.students * (1 + self.rounds)]
-        return cells, right.reshape(self.students, self.rounds, -1)
+        return cells[None], right.reshape(1, self.students, self.rounds, -1)
 
     def scores(self, totals: NDArray[Any]) -> Floats:
         """CA, JA, GA and RA, or AA, from totals (F, B); shape (4, B) or (1, B), NaN where undefined."""
         cells, right = self._parts(np.asarray(totals, dtype=np.float64))
-        present = self.array[: self.students].sum(axis=-1) > 0
+        present = (self.array[: self.students].sum(axis=-1) > 0)[None]
         if self.rounds == 1:
-            return _mean(_ratio(right[:, 0], cells), present)[None]
+            return mean_over_students(right[:, :, 0], cells, present)
         judged, agrees, fixed = np.asarray(totals[-3:], dtype=np.float64)
-        wrong = _added(cells) - _added(right[:, 0])
         return np.stack(
             [
-                _mean(_ratio(right[:, -1] - right[:, 0], cells), present),
-                _ratio(agrees, judged),
-                _ratio(fixed, wrong),
-                _mean(self._retained(cells, right), present),
+                mean_over_students(right[:, :, -1] - right[:, :, 0], cells, present)[0],
+                ratio(agrees, judged),
+                ratio(fixed, added(cells)[0] - added(right[:, :, 0])[0]),
+                mean_over_students(retained(right, cells), np.ones_like(cells), present)[0],
             ]
         )
-
-    def _retained(self, cells: Floats, right: Floats) -> Floats:
-        """The product of r_{m,t} over t = 2..T, less 1, shape (S, B)."""
-        product = np.where(cells == 0, np.nan, 1.0)
-        for t in range(2, self.rounds):
-            before = right[:, t - 1]
-            change = _ratio(right[:, t] - before, before)
-            product = product * (1 + np.where(before == 0, 0.0, change))
-        return product - 1
 
     def values(self) -> Floats:
         """The scores on the data, in the order of `scores`."""
         totals = self.array.sum(axis=-1, keepdims=True)
         found = self.scores(totals)[:, 0]
         _, right = self._parts(totals)
-        if self.rounds > 1 and not (right[:, 1:-1] > 0).any():
+        if self.rounds > 1 and not (right[:, :, 1:-1] > 0).any():
             # Every r is 1 for want of anything right that a later round could retain.
             found[_TAUGHT.index(METRICS.index("RA"))] = np.nan
         return found
 
     def used(self) -> list[int]:
         """Clusters in the denominator of each score, in the order of `scores`."""
-        cells, right = self._parts(self.array)
+        (cells,), (right,) = self._parts(self.array)
         some = int((cells.sum(axis=0) > 0).sum())
         if self.rounds == 1:
             return [some]
         wrong = int((cells.sum(axis=0) > right[:, 0].sum(axis=0)).sum())
         return [some, int((self.array[-3] > 0).sum()), wrong, some]
-
-
-def _ratio(top: Floats, bottom: Floats) -> Floats:
-    return np.where(bottom == 0, np.nan, top / np.where(bottom == 0, 1.0, bottom))
-
-
-def _added(parts: Floats) -> Floats:
-    """Sum over the first axis in a fixed order."""
-    total = parts[0].copy()
-    for part in parts[1:]:
-        total += part
-    return total
-
-
-def _mean(shares: Floats, present: NDArray[np.bool_]) -> Floats:
-    """Mean over present students, shape (B,)."""
-    some = np.flatnonzero(present)
-    return _added(shares[some]) / some.size if some.size else np.full(shares.shape[-1], np.nan)

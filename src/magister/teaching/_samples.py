@@ -10,6 +10,7 @@ import numpy as np
 
 from magister.contracts.schemas import METRICS
 from magister.stats import (
+    FEW_CLUSTERS,
     BootstrapWeights,
     Estimates,
     cluster_jackknife,
@@ -25,7 +26,6 @@ from magister.teaching._marks import Sums
 from magister.teaching._scores import Floats, Totals, data_scores, gains, present_students, scores, totals
 
 Statistic = Callable[[Totals, Bools], Floats]
-FEW = "few clusters: Student's t in place of resamples"
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def estimates(
     good = (found.status == "ok") & (half > 0)
     lost = (found.status == "ok") & ~good
     found.status[lost], found.reason[lost] = "undefined_resamples", "undefined without one of the clusters"
-    found.reason[good] = FEW
+    found.reason[good] = FEW_CLUSTERS
     ends = (found.value - half, found.value + half, se)
     low, high, error = (np.where(good, end, np.nan) for end in ends)
     return replace(found, ci_low=low, ci_high=high, se=error)

@@ -1,7 +1,6 @@
 """CA, AA, JA, GA and RA from the sums of `magister.teaching._marks`, on the data and on resamples alike.
 
 The definitions are those of `magister.teaching.metrics`; here only the headline is needed, of many parts of a league.
-Sums over students have one fixed order, so that the shape of an array changes no bit.
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ from numpy.typing import NDArray
 
 from magister.contracts.schemas import METRICS
 from magister.teaching._cube import Bools
+from magister.teaching._formulas import Floats, added, mean_over_students, ratio, retained
 from magister.teaching._marks import Sums
-
-Floats = NDArray[np.float64]
 
 
 class Totals(NamedTuple):
@@ -61,11 +59,11 @@ def scores(given: Totals, present: Bools) -> Floats:
     # No round after 1: nothing grew, and nothing could.
     last = right.shape[2] - 1
     found = {
-        "CA": _mean(right[:, :, last] - right[:, :, 0], cells, present),
-        "AA": _ratio(given.own[:, 1], given.own[:, 0]),
-        "JA": _ratio(_added(hits), _added(judged)),
-        "GA": _ratio(_added(fixed), _added(cells - right[:, :, 0])),
-        "RA": _mean(_retained(right, cells), np.ones_like(cells), present),
+        "CA": mean_over_students(right[:, :, last] - right[:, :, 0], cells, present),
+        "AA": ratio(given.own[:, 1], given.own[:, 0]),
+        "JA": ratio(added(hits), added(judged)),
+        "GA": ratio(added(fixed), added(cells - right[:, :, 0])),
+        "RA": mean_over_students(retained(right, cells), np.ones_like(cells), present),
     }
     return np.stack([found[metric] for metric in METRICS], axis=1)
 
@@ -74,7 +72,11 @@ def gains(given: Totals, present: Bools) -> Floats:
     """CA at round 1..R-1, shape (U, R - 1, B)."""
     cells, right = given.cells[:, :, 0], given.right
     return np.stack(
-        [_mean(right[:, :, t] - right[:, :, 0], cells, present) for t in range(1, right.shape[2])], axis=1
+        [
+            mean_over_students(right[:, :, t] - right[:, :, 0], cells, present)
+            for t in range(1, right.shape[2])
+        ],
+        axis=1,
     )
 
 
@@ -89,32 +91,3 @@ def data_scores(sums: Sums) -> Floats:
     some = (given.right[:, :, 1:-1] > 0).any(axis=(1, 2, 3))
     found[:, METRICS.index("RA")] = np.where(some, found[:, METRICS.index("RA")], np.nan)
     return found
-
-
-def _retained(right: Floats, cells: Floats) -> Floats:
-    """prod_{t>=2} r_{m,t} - 1 per student, shape (U, S, B); a round before which nothing was right has r = 1."""
-    product = np.where(cells == 0, np.nan, 1.0)
-    for t in range(2, right.shape[2]):
-        before = right[:, :, t - 1]
-        some = before > 0
-        product *= np.where(some, 1 + (right[:, :, t] - before) / np.where(some, before, 1.0), 1.0)
-    return product - 1
-
-
-def _ratio(top: Floats, bottom: Floats) -> Floats:
-    some = bottom != 0
-    return np.where(some, top / np.where(some, bottom, 1.0), np.nan)
-
-
-def _added(parts: Floats) -> Floats:
-    """Sum over students, shape (U, B)."""
-    total = parts[:, 0].copy()
-    for m in range(1, parts.shape[1]):
-        total += parts[:, m]
-    return total
-
-
-def _mean(top: Floats, bottom: Floats, present: Bools) -> Floats:
-    """Mean over present students of top / bottom, shape (U, B); NaN where one of them has no cell."""
-    share = np.where(present[:, :, None], _ratio(top, bottom), 0.0)
-    return _ratio(_added(share), present.sum(axis=1)[:, None].astype(np.float64))

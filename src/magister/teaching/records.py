@@ -16,13 +16,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from magister.contracts.schemas import ARMS, LEAKS, METRICS_TABLE, STATUSES, TRAJECTORIES, VERDICTS
-from magister.teaching._cube import FLAGS
+from magister.teaching._cube import FACTS, FLAGS
 from magister.teaching._formulas import JUDGING
 from magister.teaching._record_columns import NULL, Columns, Ints, combined, read_binary, read_whole
 
 REQUIRED = ("teacher", "student", "item_id", "round", "correct")
 _DEFAULTS = {"arm": "taught", "dataset": "all", "domain": "all", "cluster_id": "a cluster per item"}
-_FACTS = ("dataset", "domain", "cluster_id", "band", "n_options", *FLAGS)
 _KNOWN = {*TRAJECTORIES.schema.names}
 _OK, _ERROR = STATUSES.index("ok"), STATUSES.index("error")
 _NO_VERDICT = VERDICTS.index("none")
@@ -413,7 +412,7 @@ def complete_zero_shot(columns: Columns, trajectories: pa.Table) -> Trajectories
             "correct": pa.array(np.where(correct == NULL, 0, correct) == 1, mask=status == _ERROR),
         }
     )
-    facts = trajectories.group_by(["league", "item_id"]).aggregate([(name, "min") for name in _FACTS])
+    facts = trajectories.group_by(["league", "item_id"]).aggregate([(name, "min") for name in FACTS])
     facts = facts.rename_columns([name.removesuffix("_min") for name in facts.column_names])
     taught = trajectories.filter(pc.equal(trajectories["arm"], "taught"))
     rated = taught.group_by(["league", "teacher"]).aggregate([])
