@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from .conftest import Project, scripted_params
 
 METRICS = "data/teaching/scripted/metrics.parquet"
+STANDINGS = "data/teaching/scripted/standings.parquet"
 TRAJECTORIES = "data/teaching/scripted/trajectories.parquet"
 GATE = "data/teaching/scripted/gate"
 
@@ -43,7 +44,7 @@ def test_a_corrupted_table_stops_the_run_at_its_gate(
     new_project: Callable[[dict[str, Any]], Project],
 ) -> None:
     project = new_project(tiny_params())
-    project.build(METRICS)
+    project.build(METRICS, STANDINGS)
     whole = (project.path / TRAJECTORIES).read_bytes()
 
     def flip(rows: list[dict[str, Any]]) -> None:

@@ -33,6 +33,7 @@ RATING = {
     *("teaching_metrics/tiny", "teaching_standings/tiny", "validate_teaching/tiny"),
     *("league_ablations/tiny", "validate_ablations/tiny"),
     *("teaching_board", "meta_evaluation", "validate_boards", "teaching_plots"),
+    *("ablation_board", "league_plots/tiny"),
 }
 """Jobs that depend on how intervals are worked out."""
 

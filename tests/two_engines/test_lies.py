@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tests.two_engines.conftest import Done, Project, rewrite, tiny_params
+from tests.two_engines.conftest import RATING, Done, Project, rewrite, tiny_params
 
 Rebuild = Callable[[Project], Done]
 METRICS = "data/teaching/tiny/metrics.parquet"
@@ -129,16 +129,7 @@ def test_l6_a_late_stage_in_a_fresh_clone_leaves_what_stands_before_it(cloned: P
     times = {name: (cloned.path / name).stat().st_mtime_ns for name in upstream}
     cloned.edit("teaching.policy", "drop")
     ran = cloned.dvc("repro", "boards").ran
-    assert ran == {
-        "teaching_metrics/tiny",
-        "validate_teaching/tiny",
-        "teaching_board",
-        "validate_boards",
-    } & ran | {
-        "teaching_metrics/tiny",
-        "validate_teaching/tiny",
-        "teaching_board",
-    }
+    assert RATING - {"validate_boards"} <= ran <= RATING
     assert {name: (cloned.path / name).stat().st_mtime_ns for name in upstream} == times
 
 
