@@ -104,8 +104,8 @@ SHEET_KEY = Contract(
     key=("comparison_id",),
     allowed={"arm": SELECTION_ARMS},
 )
-# `model_a` < `model_b`; `first` is the side shown first ("both" where a judge saw both orders); `flipped`: a judge whose
-# two orders contradict, which is a tie.
+# `model_a` < `model_b`; `first` is the side shown first ("both" where a judge saw both orders); `flipped`: a judge
+# whose two orders contradict, which is a tie.
 VOTES = Contract(
     "votes",
     _schema(
@@ -132,7 +132,7 @@ VOTES_REJECTED = Contract(
     key=("source", "row", "reason"),
     may_be_empty=True,
 )
-# A row per scope ("overall" or a scenario), annotators rated by, system and model. Anchor: the mean of a component is 1000.
+# A row per scope ("overall" or a scenario), annotators rated by, system and model. Anchor: a component's mean is 1000.
 RATINGS = Contract(
     "ratings",
     _schema(
