@@ -28,6 +28,14 @@ BASE: Raw = {
 }
 WHEEL = {"wheel": "w", "version": "1", "sha256": "a" * 64, "member": "m", "member_sha256": "b" * 64}
 
+SEEDS = {"kind": "generated", "generator": "sums", "n": 3}
+ARENA = {"models": ["ann", "tom"], "scenarios": ["sums"]}
+
+
+def arena(**options: Any) -> Raw:
+    """An arena of one league with some options set."""
+    return {"scenarios": {"sums": SEEDS}, "leagues": {"duel": ARENA | options}}
+
 
 def changed(path: str, value: Any) -> Raw:
     """The good parameters with one key set."""
@@ -108,7 +116,7 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        ("itemz", {}, ["  itemz: unknown option, did you mean 'items'?", "known: items, llm, models"]),
+        ("itemz", {}, ["  itemz: unknown option, did you mean 'items'?", "known: arena, items, llm, models"]),
         (
             "items/datasets/sums/generater",
             "sums",
@@ -179,6 +187,31 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
         ("teaching/leagues", {}, ["teaching.leagues", "at least 1"]),
         ("items/band_cuts", [0.5], ["items.band_cuts", "4 items"]),
         ("items/band_cuts", [0.2, 0.4, 0.4, 0.8], ["items: band_cuts must ascend"]),
+        ("arena/leagues/duel", ARENA, ["arena.leagues.duel.scenarios: unknown scenario 'sums'; known: none"]),
+        ("arena/scenarios/sums", {"kind": "file"}, ["arena.scenarios.sums: kind 'file' needs 'path'"]),
+        ("arena/scenarios/sums", {"kind": "generated", "generator": "sums"}, ["arena.scenarios.sums", "needs 'n'"]),
+        (
+            "arena",
+            {"scenarios": {"sums": SEEDS | {"evolution": {"rounds": 1, "generators": ["eve"]}}}},
+            ["arena.scenarios.sums.evolution.generators: unknown model 'eve'; known: ann, tom"],
+        ),
+        (
+            "arena",
+            {"scenarios": {"sums": SEEDS | {"evolution": {"rounds": 1, "generators": ["tom"], "operations": ["x"]}}}},
+            ["arena.scenarios.sums.evolution.operations.0", "'deepen'"],
+        ),
+        ("arena", arena(models=["ann", "eve"]), ["arena.leagues.duel.models: unknown model 'eve'"]),
+        ("arena", arena(models=["ann", "ann"]), ["arena.leagues.duel.models: ann stands there twice"]),
+        ("arena", arena(models=["ann"]), ["arena.leagues.duel.models", "at least 2"]),
+        ("arena", arena(judges=["eve"]), ["arena.leagues.duel.judges: unknown model 'eve'"]),
+        ("arena", arena(key=False), ["arena.leagues.duel: nobody votes; set 'key', 'judges' or 'people'"]),
+        ("arena", arena(people=["votes.csv"]), ["arena.leagues.duel.people", "'votes.csv'", "data/annotations/"]),
+        ("arena", arena(people=["data/annotations/../x.csv"]), ["arena.leagues.duel.people", "data/annotations/"]),
+        ("arena", arena(people=["data/annotations/x.csv"] * 2), ["arena.leagues.duel.people", "stands there twice"]),
+        ("arena", arena(random_share=1.5), ["arena.leagues.duel.random_share", "less than or equal to 1", "1.5"]),
+        ("arena", arena(similarity="bleu"), ["arena.leagues.duel.similarity", "'embedding' or 'token'", "'bleu'"]),
+        ("arena/embedder", {"engine": "minilm"}, ["arena.embedder: engine 'minilm' needs 'weights'"]),
+        ("arena/embedder", {"engine": "openai"}, ["arena.embedder: engine 'openai' needs 'served_name'"]),
         ("statistics/level", 95, ["statistics.level", "less than 1", "95"]),
         ("statistics", None, ["statistics", "(seen: None)"]),
         ("items", [], ["items"]),
@@ -191,6 +224,13 @@ def test_a_mistake_is_named_by_its_key_with_what_is_allowed(path: str, value: An
     assert message.startswith("params.yaml: 1 problem(s)")
     assert message.endswith("docs/params.md.")
     assert "(top)" not in message
+
+
+def test_an_arena_is_filled_in_and_validates_again() -> None:
+    params = validate_params(changed("arena", arena(people=["data/annotations/ann.csv"])))
+    assert params.arena.leagues["duel"].k == 10
+    assert params.arena.embedder.engine == "hashed"
+    assert validate_params(params.model_dump(mode="json")) == params
 
 
 def test_a_teacher_cannot_have_the_name_of_an_arm() -> None:

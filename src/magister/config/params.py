@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType, UnionType
@@ -11,11 +11,14 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import yaml
 from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
 
+from magister.config.arena import Arena
 from magister.config.base import Name, Section
 from magister.config.items import Items
 from magister.config.models import ModelConfig
 from magister.config.teaching import Arm, Teaching, derived_leagues
 from magister.errors import UserError
+
+_Check = Callable[[list[str], str], None]
 
 
 class Statistics(Section):
@@ -44,6 +47,7 @@ class Params(Section):
     models: dict[Name, ModelConfig] = Field(description="Speakers by name.", min_length=1)
     items: Items
     teaching: Teaching
+    arena: Arena = Field(default_factory=Arena)
     statistics: Statistics = Field(default_factory=Statistics)
     llm: Llm = Field(default_factory=Llm)
 
@@ -96,9 +100,31 @@ class Params(Section):
                         f"teaching.leagues.{name}.teachers: {arm!r} is the name of a control arm"
                     )
         derived_leagues(self.teaching, self.items.variants)  # for its complaints
+        self._arena_names_exist(known, different)
         for board, names in self.teaching.external.names.items():
             known(list(names), f"teaching.external.names.{board}")
         return self
+
+    def _arena_names_exist(self, known: _Check, different: _Check) -> None:
+        """Models and scenarios that the arena names."""
+        for name, scenario in self.arena.scenarios.items():
+            if scenario.evolution is not None:
+                for check in (known, different):
+                    check(scenario.evolution.generators, f"arena.scenarios.{name}.evolution.generators")
+        for name, league in self.arena.leagues.items():
+            where = f"arena.leagues.{name}"
+            known(league.models, f"{where}.models")
+            known(league.judges, f"{where}.judges")
+            for scenario_name in league.scenarios:
+                if scenario_name not in self.arena.scenarios:
+                    raise ValueError(
+                        f"{where}.scenarios: unknown scenario {scenario_name!r}; "
+                        f"known: {', '.join(sorted(self.arena.scenarios)) or 'none'}"
+                    )
+            for role in ("models", "scenarios", "judges"):
+                different(getattr(league, role), f"{where}.{role}")
+            if not (league.key or league.judges or league.people):
+                raise ValueError(f"{where}: nobody votes; set 'key', 'judges' or 'people'")
 
 
 def _step_into(kind: Any, part: object) -> tuple[Any, bool]:
