@@ -116,7 +116,7 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        ("itemz", {}, ["  itemz: unknown option, did you mean 'items'?", "known: arena, items, llm, models"]),
+        ("itemz", {}, ["  itemz: unknown option, did you mean 'items'?", "known: arena, embedder, items"]),
         (
             "items/datasets/sums/generater",
             "sums",
@@ -210,8 +210,8 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
         ("arena", arena(people=["data/annotations/x.csv"] * 2), ["arena.leagues.duel.people", "stands there twice"]),
         ("arena", arena(random_share=1.5), ["arena.leagues.duel.random_share", "less than or equal to 1", "1.5"]),
         ("arena", arena(similarity="bleu"), ["arena.leagues.duel.similarity", "'embedding' or 'token'", "'bleu'"]),
-        ("arena/embedder", {"engine": "minilm"}, ["arena.embedder: engine 'minilm' needs 'weights'"]),
-        ("arena/embedder", {"engine": "openai"}, ["arena.embedder: engine 'openai' needs 'served_name'"]),
+        ("embedder", {"engine": "minilm"}, ["embedder: engine 'minilm' needs 'weights'"]),
+        ("embedder", {"engine": "openai"}, ["embedder: engine 'openai' needs 'served_name'"]),
         ("statistics/level", 95, ["statistics.level", "less than 1", "95"]),
         ("statistics", None, ["statistics", "(seen: None)"]),
         ("items", [], ["items"]),
@@ -229,7 +229,7 @@ def test_a_mistake_is_named_by_its_key_with_what_is_allowed(path: str, value: An
 def test_an_arena_is_filled_in_and_validates_again() -> None:
     params = validate_params(changed("arena", arena(people=["data/annotations/ann.csv"])))
     assert params.arena.leagues["duel"].k == 10
-    assert params.arena.embedder.engine == "hashed"
+    assert params.embedder.engine == "hashed"
     assert validate_params(params.model_dump(mode="json")) == params
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from magister.config.base import Name, PinnedFile, Section, Sha256
+from magister.config.base import Name, Section, Sha256
 
 Operation = Literal[
     "add_constraint", "deepen", "concretise", "more_reasoning_steps", "complicate_input", "breadth"
@@ -66,34 +66,6 @@ class Scenario(Section):
             raise ValueError(f"kind {self.kind!r} needs {needed!r}")
         if self.kind == "generated" and self.n is None:
             raise ValueError("kind 'generated' needs 'n'")
-        return self
-
-
-class Embedder(Section):
-    """What turns texts into vectors."""
-
-    engine: Literal["minilm", "openai", "hashed"] = Field(
-        description="`minilm`: a sentence model on this machine; `openai`: an endpoint; `hashed`: words, no model."
-    )
-    weights: PinnedFile | None = Field(None, description="`minilm`: the ONNX file.")
-    tokenizer: PinnedFile | None = Field(None, description="`minilm`: its tokenizer.")
-    max_length: int = Field(
-        256, ge=8, le=8192, description="`minilm`: tokens read of a text; longer ones are counted."
-    )
-    dimensions: int | None = Field(
-        None, ge=8, description="`hashed` (256 by default) and `openai`: length of a vector."
-    )
-    served_name: str | None = Field(None, description="`openai`: model name sent to the endpoint.")
-    base_url: str | None = Field(None, description="`openai`: address of the endpoint.")
-    api_key_env: str | None = Field(None, description="`openai`: environment variable that holds the key.")
-    revision: str | None = Field(None, description="`openai`: what pins the model when its name does not.")
-
-    @model_validator(mode="after")
-    def _engine_has_its_fields(self) -> Embedder:
-        needed = {"minilm": ("weights", "tokenizer"), "openai": ("served_name", "base_url"), "hashed": ()}
-        for name in needed[self.engine]:
-            if getattr(self, name) is None:
-                raise ValueError(f"engine {self.engine!r} needs {name!r}")
         return self
 
 
@@ -172,9 +144,6 @@ class Arena(Section):
         default_factory=dict, description="Pools of instructions by name."
     )
     leagues: dict[Name, ArenaLeague] = Field(default_factory=dict, description="Leagues by name.")
-    embedder: Embedder = Field(
-        default_factory=lambda: Embedder(engine="hashed"), description="What turns texts into vectors."
-    )
     prompts: ArenaPrompts = Field(default_factory=ArenaPrompts, description="Prompt versions.")
     max_tokens: ArenaLimits = Field(default_factory=ArenaLimits, description="Reply limits.")
     elo: Elo = Field(default_factory=Elo, description="The paper's Elo.")

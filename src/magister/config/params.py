@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
 
 from magister.config.arena import Arena
 from magister.config.base import Name, Section
+from magister.config.embedder import Embedder
 from magister.config.items import Items
 from magister.config.models import ModelConfig
 from magister.config.teaching import Arm, Teaching, derived_leagues
@@ -48,6 +49,7 @@ class Params(Section):
     items: Items
     teaching: Teaching
     arena: Arena = Field(default_factory=Arena)
+    embedder: Embedder = Field(default_factory=Embedder)
     statistics: Statistics = Field(default_factory=Statistics)
     llm: Llm = Field(default_factory=Llm)
 
