@@ -19,6 +19,7 @@ from magister.errors import UserError
 ROOT = Path(__file__).parents[1]
 Raw = dict[str, Any]
 BASE: Raw = {
+    "embedders": {"words": {"engine": "hashed"}},
     "models": {
         "ann": {"engine": "scripted", "script": "student"},
         "tom": {"engine": "scripted", "script": "teacher"},
@@ -28,13 +29,13 @@ BASE: Raw = {
 }
 WHEEL = {"wheel": "w", "version": "1", "sha256": "a" * 64, "member": "m", "member_sha256": "b" * 64}
 
-SEEDS = {"kind": "generated", "generator": "sums", "n": 3}
+SEEDS = {"kind": "generated", "scenario": "sums", "generator": "sums", "n": 3}
 ARENA = {"models": ["ann", "tom"], "scenarios": ["sums"]}
 
 
 def arena(**options: Any) -> Raw:
     """An arena of one league with some options set."""
-    return {"scenarios": {"sums": SEEDS}, "leagues": {"duel": ARENA | options}}
+    return {"sources": {"sums": SEEDS}, "embedder": "words", "leagues": {"duel": ARENA | options}}
 
 
 def changed(path: str, value: Any) -> Raw:
@@ -116,7 +117,7 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        ("itemz", {}, ["  itemz: unknown option, did you mean 'items'?", "known: arena, embedder, items"]),
+        ("itemz", {}, ["  itemz: unknown option, did you mean 'items'?", "known: arena, embedders, items"]),
         (
             "items/datasets/sums/generater",
             "sums",
@@ -187,19 +188,13 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
         ("teaching/leagues", {}, ["teaching.leagues", "at least 1"]),
         ("items/band_cuts", [0.5], ["items.band_cuts", "4 items"]),
         ("items/band_cuts", [0.2, 0.4, 0.4, 0.8], ["items: band_cuts must ascend"]),
-        ("arena/leagues/duel", ARENA, ["arena.leagues.duel.scenarios: unknown scenario 'sums'; known: none"]),
-        ("arena/scenarios/sums", {"kind": "file"}, ["arena.scenarios.sums: kind 'file' needs 'path'"]),
-        ("arena/scenarios/sums", {"kind": "generated", "generator": "sums"}, ["arena.scenarios.sums", "needs 'n'"]),
-        (
-            "arena",
-            {"scenarios": {"sums": SEEDS | {"evolution": {"rounds": 1, "generators": ["eve"]}}}},
-            ["arena.scenarios.sums.evolution.generators: unknown model 'eve'; known: ann, tom"],
-        ),
-        (
-            "arena",
-            {"scenarios": {"sums": SEEDS | {"evolution": {"rounds": 1, "generators": ["tom"], "operations": ["x"]}}}},
-            ["arena.scenarios.sums.evolution.operations.0", "'deepen'"],
-        ),
+        ("arena/leagues/duel", ARENA, ["arena.embedder: name one of embedders"]),
+        ("arena", arena(scenarios=["chess"]), ["arena.leagues.duel.scenarios: no source has the scenario 'chess'"]),
+        ("arena/sources/sums", {"kind": "file", "scenario": "x"}, ["arena.sources.sums: kind 'file' needs 'path'"]),
+        ("arena/evolution", {"rounds": 1}, ["arena.evolution: 'rounds' needs 'generators'"]),
+        ("arena/evolution", {"rounds": 1, "generators": ["eve"]}, ["arena.evolution.generators: unknown model 'eve'"]),
+        ("arena/evolution", {"operations": ["x"]}, ["arena.evolution.operations.0", "'deepen'"]),
+        ("arena/embedder", "bert", ["arena.embedder: unknown embedder 'bert'; known: words"]),
         ("arena", arena(models=["ann", "eve"]), ["arena.leagues.duel.models: unknown model 'eve'"]),
         ("arena", arena(models=["ann", "ann"]), ["arena.leagues.duel.models: ann stands there twice"]),
         ("arena", arena(models=["ann"]), ["arena.leagues.duel.models", "at least 2"]),
@@ -210,8 +205,8 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
         ("arena", arena(people=["data/annotations/x.csv"] * 2), ["arena.leagues.duel.people", "stands there twice"]),
         ("arena", arena(random_share=1.5), ["arena.leagues.duel.random_share", "less than or equal to 1", "1.5"]),
         ("arena", arena(similarity="bleu"), ["arena.leagues.duel.similarity", "'embedding' or 'token'", "'bleu'"]),
-        ("embedder", {"engine": "minilm"}, ["embedder: engine 'minilm' needs 'weights'"]),
-        ("embedder", {"engine": "openai"}, ["embedder: engine 'openai' needs 'served_name'"]),
+        ("embedders/a", {"engine": "minilm"}, ["embedders.a: engine 'minilm' needs 'weights'"]),
+        ("embedders/a", {"engine": "endpoint"}, ["embedders.a: engine 'endpoint' needs 'served_name'"]),
         ("statistics/level", 95, ["statistics.level", "less than 1", "95"]),
         ("statistics", None, ["statistics", "(seen: None)"]),
         ("items", [], ["items"]),
@@ -229,7 +224,6 @@ def test_a_mistake_is_named_by_its_key_with_what_is_allowed(path: str, value: An
 def test_an_arena_is_filled_in_and_validates_again() -> None:
     params = validate_params(changed("arena", arena(people=["data/annotations/ann.csv"])))
     assert params.arena.leagues["duel"].k == 10
-    assert params.embedder.engine == "hashed"
     assert validate_params(params.model_dump(mode="json")) == params
 
 

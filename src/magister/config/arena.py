@@ -3,77 +3,19 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
-from magister.config.base import Name, Section, Sha256
-
-Operation = Literal[
-    "add_constraint", "deepen", "concretise", "more_reasoning_steps", "complicate_input", "breadth"
-]
-"""What an evolution does to an instruction."""
-
-
-class InstructionColumns(Section):
-    """Which column of a file holds what."""
-
-    text: str = Field("instruction", description="The instruction.")
-    gold: str | None = Field(None, description="The right answer, where there is one; empty for none.")
-    id: str | None = Field(None, description="Identifier; the content identifies a row without one.")
-
-
-class Evolution(Section):
-    """New instructions made from old ones."""
-
-    rounds: int = Field(ge=1, le=100, description="Rounds; each evolves every instruction that is there.")
-    generators: list[Name] = Field(
-        min_length=1, description="Models that write; one per parent, drawn by seed."
-    )
-    operations: list[Operation] = Field(
-        ["add_constraint", "deepen", "concretise", "more_reasoning_steps", "complicate_input", "breadth"],
-        min_length=1,
-        description="What may be done to an instruction; one per parent, drawn by seed.",
-    )
-    near_duplicate: float = Field(
-        0.97, gt=0, le=1, description="Cosine from which an evolved instruction is a copy of another one."
-    )
-    max_tokens: int = Field(256, ge=1, description="Reply limit of the generators.")
-
-
-class Scenario(Section):
-    """One pool of instructions."""
-
-    kind: Literal["generated", "file"] = Field(description="Where the seeds come from.")
-    n: int | None = Field(None, ge=1, description="How many seeds to use; all by default. Drawn by seed.")
-    seed: int = Field(0, description="Seed of the generator, of the draw and of the evolution.")
-    generator: str | None = Field(
-        None, description="`generated`: a reasoning-gym task, or `sums` (built in); its answers are the key."
-    )
-    generator_args: dict[str, Any] = Field(default_factory=dict, description="`generated`: its arguments.")
-    path: str | None = Field(None, description="`file`: path of a .jsonl, .csv or .parquet file.")
-    sha256: Sha256 | None = Field(None, description="`file`: expected hash; checked when given.")
-    columns: InstructionColumns = Field(default_factory=InstructionColumns, description="`file`: column map.")
-    max_chars: int | None = Field(
-        None, ge=1, description="Longer instructions are rejected, with that reason."
-    )
-    evolution: Evolution | None = Field(None, description="How the pool grows; not at all by default.")
-
-    @model_validator(mode="after")
-    def _kind_has_its_fields(self) -> Scenario:
-        needed = {"generated": "generator", "file": "path"}[self.kind]
-        if getattr(self, needed) is None:
-            raise ValueError(f"kind {self.kind!r} needs {needed!r}")
-        if self.kind == "generated" and self.n is None:
-            raise ValueError("kind 'generated' needs 'n'")
-        return self
+from magister.config.base import Name, Section
+from magister.config.instructions import Evolution, InstructionLimits, InstructionSource
 
 
 class ArenaLeague(Section):
     """Models that are compared with one another."""
 
     models: list[Name] = Field(min_length=2, description="Models that are rated.")
-    scenarios: list[Name] = Field(min_length=1, description="Scenarios used.")
+    scenarios: list[Name] = Field(min_length=1, description="Scenarios of the instructions used.")
     k: int = Field(10, ge=1, description="Instructions compared per pair of models and scenario.")
     similarity: Literal["embedding", "token"] = Field(
         "embedding",
@@ -118,7 +60,6 @@ class ArenaLeague(Section):
 class ArenaPrompts(Section):
     """Versions of the arena's prompts."""
 
-    evolve: str = Field("v1", description="Instructions to a generator: `prompts/evolve/`.")
     respond: str = Field("v1", description="Instructions to a model: `prompts/respond/`.")
     judge_pair: str = Field("v1", description="Two responses to a judge: `prompts/judge_pair/`.")
 
@@ -140,10 +81,18 @@ class Elo(Section):
 class Arena(Section):
     """Models compared on the instructions on which they differ most."""
 
-    scenarios: dict[Name, Scenario] = Field(
-        default_factory=dict, description="Pools of instructions by name."
+    sources: dict[Name, InstructionSource] = Field(
+        default_factory=dict, description="Where instructions come from, by name."
     )
+    instructions: InstructionLimits = Field(
+        default_factory=InstructionLimits, description="What an instruction may be."
+    )
+    evolution: Evolution = Field(default_factory=Evolution, description="How the pool grows.")
     leagues: dict[Name, ArenaLeague] = Field(default_factory=dict, description="Leagues by name.")
+    embedder: Name | None = Field(
+        None,
+        description="One of `embedders`, for likeness of responses and of instructions; needed with leagues.",
+    )
     prompts: ArenaPrompts = Field(default_factory=ArenaPrompts, description="Prompt versions.")
     max_tokens: ArenaLimits = Field(default_factory=ArenaLimits, description="Reply limits.")
     elo: Elo = Field(default_factory=Elo, description="The paper's Elo.")

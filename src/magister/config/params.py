@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
 
 from magister.config.arena import Arena
 from magister.config.base import Name, Section
-from magister.config.embedder import Embedder
+from magister.config.embedders import EmbedderConfig
 from magister.config.items import Items
 from magister.config.models import ModelConfig
 from magister.config.teaching import Arm, Teaching, derived_leagues
@@ -49,7 +49,9 @@ class Params(Section):
     items: Items
     teaching: Teaching
     arena: Arena = Field(default_factory=Arena)
-    embedder: Embedder = Field(default_factory=Embedder)
+    embedders: dict[Name, EmbedderConfig] = Field(
+        default_factory=dict, description="What turns texts into vectors, by name."
+    )
     statistics: Statistics = Field(default_factory=Statistics)
     llm: Llm = Field(default_factory=Llm)
 
@@ -109,19 +111,26 @@ class Params(Section):
 
     def _arena_names_exist(self, known: _Check, different: _Check) -> None:
         """Models and scenarios that the arena names."""
-        for name, scenario in self.arena.scenarios.items():
-            if scenario.evolution is not None:
-                for check in (known, different):
-                    check(scenario.evolution.generators, f"arena.scenarios.{name}.evolution.generators")
+        known(self.arena.evolution.generators, "arena.evolution.generators")
+        if self.arena.embedder is not None and self.arena.embedder not in self.embedders:
+            raise ValueError(
+                f"arena.embedder: unknown embedder {self.arena.embedder!r}; "
+                f"known: {', '.join(sorted(self.embedders)) or 'none'}"
+            )
+        if self.arena.embedder is None and (self.arena.leagues or self.arena.evolution.rounds):
+            raise ValueError("arena.embedder: name one of embedders")
+        # A source whose rows name their own scenarios may hold any.
+        open_ended = any(source.columns.scenario is not None for source in self.arena.sources.values())
+        scenarios = {source.scenario for source in self.arena.sources.values()}
         for name, league in self.arena.leagues.items():
             where = f"arena.leagues.{name}"
             known(league.models, f"{where}.models")
             known(league.judges, f"{where}.judges")
-            for scenario_name in league.scenarios:
-                if scenario_name not in self.arena.scenarios:
+            for scenario in league.scenarios:
+                if scenario not in scenarios and not open_ended:
                     raise ValueError(
-                        f"{where}.scenarios: unknown scenario {scenario_name!r}; "
-                        f"known: {', '.join(sorted(self.arena.scenarios)) or 'none'}"
+                        f"{where}.scenarios: no source has the scenario {scenario!r}; "
+                        f"known: {', '.join(sorted(scenarios)) or 'none'}"
                     )
             for role in ("models", "scenarios", "judges"):
                 different(getattr(league, role), f"{where}.{role}")
