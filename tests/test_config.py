@@ -402,7 +402,7 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, content: str | byte
 def test_a_merged_key_may_be_overridden(tmp_path: Path) -> None:
     text = (
         "models:\n  ann: &one {engine: scripted, script: student}\n  tom: {<<: *one, script: teacher}\n"
-        + yaml.safe_dump({name: BASE[name] for name in ("items", "teaching")})
+        + yaml.safe_dump({name: BASE[name] for name in ("embedders", "items", "teaching")})
     )
     assert load_params(written(tmp_path, text)) == validate_params(BASE)
 
