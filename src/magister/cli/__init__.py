@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from magister.cli import board, items, models, plan
+from magister.cli import arena, board, items, models, plan
 from magister.cli._printing import visible
 from magister.cli.restore import restore
 from magister.cli.score import EXAMPLE, score_teaching
@@ -27,6 +27,7 @@ app.add_typer(models.app, name="models")
 app.add_typer(items.app, name="items")
 app.add_typer(board.app, name="board")
 app.add_typer(plan.app, name="plan")
+app.add_typer(arena.app, name="arena")
 app.command(epilog="Example: magister restore --remote archive")(restore)
 app.command("score-teaching", epilog=EXAMPLE)(score_teaching)
 

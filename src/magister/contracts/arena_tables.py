@@ -6,7 +6,7 @@ import math
 
 import pyarrow as pa
 
-from magister.contracts.schemas import STATUSES, Contract
+from magister.contracts.schemas import METRIC_STATUSES, STATUSES, Contract
 
 WINNERS = ("a", "b", "tie", "both_bad")
 """`both_bad` counts as a tie in ratings and on its own in the counts."""
@@ -17,6 +17,23 @@ RATING_STATUSES = ("ok", "unbounded", "no_interval", "not_computable")
 """`unbounded`: never beaten or never winning; the rating is a penalised value, one side of its interval open."""
 RESPONSE_STATUSES = tuple(status for status in STATUSES if status not in ("no_answer", "ambiguous"))
 RESPONSE_STATUSES += ("empty",)
+AGREEMENT_STATISTICS = (
+    "alpha",
+    "pairwise_agreement",
+    "agreement_with_people",
+    "decisive_agreement_with_people",
+    "kappa_with_people",
+    "first_share",
+    "flip_share",
+    "first_in_both",
+    "second_in_both",
+    "longer_share",
+    "decisive_share",
+    "both_bad_share",
+    "self_named_share",
+    "influence",
+)
+"""What is said of annotators; `docs/arena_votes.md` explains each."""
 
 _s, _i, _f, _b = pa.string(), pa.int32(), pa.float64(), pa.bool_()
 _strings = pa.list_(pa.string())
@@ -86,7 +103,10 @@ SHEET = Contract(
     ),
     key=("comparison_id",),
 )
-# What the annotator does not see. `model_1` gave response 1.
+# What the annotator does not see. `model_1` gave response 1; lengths are in characters. An instruction that both
+# arms chose is one comparison of arm `discrepant`; `random_probability` is its chance in the draw of the random arm,
+# null where that draw did not choose it: all rows with a value are the random sample. `self_named`: the response
+# says which model wrote it.
 SHEET_KEY = Contract(
     "sheet_key",
     _schema(
@@ -99,20 +119,50 @@ SHEET_KEY = Contract(
             "length_1": _i,
             "length_2": _i,
         }
-        | {"inclusion_probability": _f},
+        | {"inclusion_probability": _f, "self_named_1": _b, "self_named_2": _b},
+        {"random_probability": _f},
     ),
     key=("comparison_id",),
     allowed={"arm": SELECTION_ARMS},
+    ranges=dict.fromkeys(("inclusion_probability", "random_probability"), (0.0, 1.0))
+    | dict.fromkeys(("length_1", "length_2"), (0.0, 1e9)),
+)
+# Which request asks a judge about which comparison; order 1: response 1 is A, order 2: response 2 is A.
+ARENA_ASKED = Contract(
+    "arena_asked",
+    _schema({"annotator": _s, "comparison_id": _s, "order": _i, "request_id": _s}),
+    key=("annotator", "comparison_id", "order"),
+    ranges={"order": (1, 2)},
+    may_be_empty=True,
+)
+# Responses held against the gold of their instruction; `correct` is null where there was no response (`error`).
+ARENA_VERDICTS = Contract(
+    "arena_verdicts",
+    _schema(
+        {"model": _s, "instruction_id": _s, "request_id": _s, "status": _s, "rule": _s, "gold": _s},
+        {"answer": _s, "correct": _b},
+    ),
+    key=("model", "instruction_id"),
+    allowed={"status": (*RESPONSE_STATUSES, "no_answer", "ambiguous")},
+    may_be_empty=True,
 )
 # `model_a` < `model_b`; `first` is the side shown first ("both" where a judge saw both orders); `flipped`: a judge
-# whose two orders contradict, which is a tie.
+# whose two orders contradict, which is a tie; `winner_a_first`, `winner_b_first`: what the judge said in each order.
 VOTES = Contract(
     "votes",
     _schema(
         {"vote_id": _s, "comparison_id": _s, "scenario": _s, "instruction_id": _s, "root_id": _s, "arm": _s}
         | {"model_a": _s, "model_b": _s, "winner": _s, "annotator": _s, "annotator_kind": _s, "first": _s}
         | {"request_ids": _strings},
-        {"flipped": _b, "seconds": _f, "length_a": _i, "length_b": _i},
+        {
+            "flipped": _b,
+            "winner_a_first": _s,
+            "winner_b_first": _s,
+            "seconds": _f,
+            "length_a": _i,
+            "length_b": _i,
+        }
+        | {"random_probability": _f},
     ),
     key=("vote_id",),
     allowed={
@@ -120,7 +170,8 @@ VOTES = Contract(
         "arm": SELECTION_ARMS,
         "annotator_kind": ANNOTATOR_KINDS,
         "first": ("a", "b", "both", "none"),
-    },
+    }
+    | dict.fromkeys(("winner_a_first", "winner_b_first"), ("a", "b", "tie")),
 )
 # Comparisons that got no vote, and why: `raw` is what was said.
 VOTES_REJECTED = Contract(
@@ -130,6 +181,36 @@ VOTES_REJECTED = Contract(
         {"comparison_id": _s, "annotator": _s, "request_id": _s},
     ),
     key=("source", "row", "reason"),
+    may_be_empty=True,
+)
+# What is known of annotators. `annotator` is empty where all of a kind are meant, `annotator_kind` "all" where kinds
+# are pooled and "none" where no annotator is meant; `model`: whose rating an annotator moves most.
+ARENA_AGREEMENT = Contract(
+    "arena_agreement",
+    _schema(
+        {"statistic": _s, "scope": _s, "annotator_kind": _s, "annotator": _s, "status": _s, "reason": _s}
+        | {"n": _i, "n_clusters": _i, "level": _f, "resamples": _i, "seed": _i},
+        dict.fromkeys(("value", "ci_low", "ci_high", "se"), _f) | {"model": _s},
+    ),
+    key=("statistic", "scope", "annotator_kind", "annotator"),
+    allowed={
+        "statistic": AGREEMENT_STATISTICS,
+        "annotator_kind": (*ANNOTATOR_KINDS, "all", "none"),
+        "status": METRIC_STATUSES,
+    },
+    ranges={"level": (0, 1)} | dict.fromkeys(("n", "n_clusters", "resamples"), (0, 1e9)),
+)
+# A model's worst losses; `votes_against` and `votes_for` are decisive votes.
+GALLERY = Contract(
+    "gallery",
+    _schema(
+        {"model": _s, "rank": _i, "comparison_id": _s, "scenario": _s, "instruction_id": _s, "opponent": _s}
+        | {"arm": _s, "instruction": _s, "response": _s, "opponent_response": _s}
+        | {"votes_against": _i, "votes_for": _i, "ties": _i, "both_bad": _i, "annotator_kinds": _strings}
+    ),
+    key=("model", "rank"),
+    allowed={"arm": SELECTION_ARMS},
+    ranges={"rank": (1, 1e6)} | dict.fromkeys(("votes_against", "votes_for", "ties", "both_bad"), (0.0, 1e9)),
     may_be_empty=True,
 )
 # A row per scope ("overall" or a scenario), annotators rated by, system and model. Anchor: a component's mean is 1000.
