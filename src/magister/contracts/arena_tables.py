@@ -6,7 +6,8 @@ import math
 
 import pyarrow as pa
 
-from magister.contracts.schemas import METRIC_STATUSES, STATUSES, Contract
+from magister.contracts.contract import METRIC_STATUSES, STATUSES, Contract
+from magister.contracts.contract import table_schema as _schema
 
 WINNERS = ("a", "b", "tie", "both_bad")
 """`both_bad` counts as a tie in ratings and on its own in the counts."""
@@ -37,12 +38,6 @@ AGREEMENT_STATISTICS = (
 
 _s, _i, _f, _b = pa.string(), pa.int32(), pa.float64(), pa.bool_()
 _strings = pa.list_(pa.string())
-
-
-def _schema(required: dict[str, pa.DataType], nullable: dict[str, pa.DataType] | None = None) -> pa.Schema:
-    fields = [pa.field(name, kind, nullable=False) for name, kind in required.items()]
-    fields += [pa.field(name, kind, nullable=True) for name, kind in (nullable or {}).items()]
-    return pa.schema(fields)
 
 
 # `root_id`: the seed an instruction descends from, its own id for a seed; votes are resampled by it.
@@ -237,4 +232,9 @@ RATINGS = Contract(
     ranges={"component": (1, 1e6), "level": (0, 1), "p_first": (0, 1), "rating": (-math.inf, math.inf)}
     | dict.fromkeys(("rank", "rank_low", "rank_high"), (1, 1e6))
     | dict.fromkeys(("n", "wins", "losses", "ties", "n_clusters", "resamples"), (0, 1e9)),
+)
+
+ARENA_CONTRACTS = (
+    *(INSTRUCTIONS, INSTRUCTIONS_REJECTED, ARENA_RESPONSES, SELECTIONS, SHEET, SHEET_KEY, ARENA_ASKED),
+    *(ARENA_VERDICTS, VOTES, VOTES_REJECTED, ARENA_AGREEMENT, GALLERY, RATINGS),
 )

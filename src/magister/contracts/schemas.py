@@ -7,11 +7,15 @@ written and the gates check it again, with cross-table expectations, before anyt
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-STATUSES = ("ok", "no_answer", "ambiguous", "refusal", "truncated", "context_exceeded", "error")
+from magister.contracts.arena_tables import ARENA_CONTRACTS
+from magister.contracts.contract import METRIC_STATUSES as METRIC_STATUSES
+from magister.contracts.contract import STATUSES as STATUSES
+from magister.contracts.contract import Contract as Contract
+from magister.contracts.contract import table_schema as _schema
+
 VERDICTS = ("correct", "wrong", "none")
 LEAKS = ("none", "option", "gold")
 TEACHER_ARMS = ("taught", "verdict_only")
@@ -36,35 +40,7 @@ METRIC_RANGES: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("Fix", "Reg"), (0.0, math.inf)),
 }
 """What a metric can be, inclusive."""
-METRIC_STATUSES = ("ok", "no_interval", "not_computable")
 POLICIES = ("wrong", "drop")
-
-
-@dataclass(frozen=True)
-class Contract:
-    """What a table promises.
-
-    Attributes:
-        name: artifact type.
-        schema: columns, types and nullability.
-        key: columns that identify a row; tables are sorted by them.
-        allowed: closed vocabularies by column.
-        ranges: inclusive numeric ranges by column.
-        may_be_empty: whether no row is a valid state.
-    """
-
-    name: str
-    schema: pa.Schema
-    key: tuple[str, ...]
-    allowed: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
-    may_be_empty: bool = False
-
-
-def _schema(required: dict[str, pa.DataType], nullable: dict[str, pa.DataType] | None = None) -> pa.Schema:
-    fields = [pa.field(name, kind, nullable=False) for name, kind in required.items()]
-    fields += [pa.field(name, kind, nullable=True) for name, kind in (nullable or {}).items()]
-    return pa.schema(fields)
 
 
 _s, _i, _f, _b = pa.string(), pa.int32(), pa.float64(), pa.bool_()
@@ -412,6 +388,6 @@ CONTRACTS: dict[str, Contract] = {
     for contract in (
         POOL, REJECTED, FREE_ANSWERS, DISTRACTORS, ITEMS, ANSWERS, BANDS, ASKED, GUIDES, REVISIONS, TRAJECTORIES,
         METRICS_TABLE, STANDINGS, COMPARISONS, ABLATIONS, ABLATION_AGREEMENT, CONTAMINATION, TEACHING_BOARD,
-        VARIANT_REPORT, META_EVALUATION, META_NAMES,
+        VARIANT_REPORT, META_EVALUATION, META_NAMES, *ARENA_CONTRACTS,
     )
 }  # fmt: skip
