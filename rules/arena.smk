@@ -67,7 +67,11 @@ rule seed_instructions:
     log:
         "logs/seed_instructions.log",
     params:
-        section=section(sources=FULL["arena"]["sources"], limits=FULL["arena"]["instructions"]),
+        section=section(
+            sources=FULL["arena"]["sources"],
+            files={name: file for name in ARENA.sources for file in source_files([name])},
+            limits=FULL["arena"]["instructions"],
+        ),
     message:
         "Reading the instructions of the arena"
     shell:
@@ -110,6 +114,7 @@ rule evolve_instructions:
         fingerprints=[fingerprint_file(name) for name in GENERATORS],
         prompt=prompt_file("evolve", ARENA.evolution.prompt),
         embedder=embedder_files(ARENA.embedder),
+        embedder_fingerprint=embedder_fingerprint(ARENA.embedder),
     output:
         pool="data/arena/pool/round{number}.parquet",
         rejected="data/arena/pool/rejected{number}.parquet",
@@ -121,14 +126,17 @@ rule evolve_instructions:
         section=evolution_section(
             models={name: model_params(name) for name in GENERATORS},
             limits=FULL["arena"]["instructions"],
-            embedder=embedder_params(ARENA.embedder),
+            **embedder_values(ARENA.embedder),
         ),
     message:
         "Growing the pool, round {wildcards.number}"
     shell:
         step(
             "arena.evolve_instructions",
-            ["pool", "responses", "fingerprints", "prompt", "embedder"],
+            [
+                *["pool", "responses", "fingerprints", "prompt"],
+                *["embedder", "embedder_fingerprint"],
+            ],
             ["pool", "rejected"],
             ["number"],
         )
@@ -191,7 +199,7 @@ rule embed_responses:
         code=code("arena.embed_responses"),
         answers="data/arena/respond/{model}.parquet",
         embedder=embedder_files(ARENA.embedder),
-        fingerprint=embedder_fingerprint(ARENA.embedder),
+        embedder_fingerprint=embedder_fingerprint(ARENA.embedder),
     output:
         vectors="data/arena/vectors/{model}.npy",
         vectors_lineage="data/arena/vectors/{model}.npy.lineage.json",
@@ -199,13 +207,13 @@ rule embed_responses:
     log:
         "logs/embed_responses/{model}.log",
     params:
-        section=section(embedder=embedder_params(ARENA.embedder)),
+        section=section(**embedder_values(ARENA.embedder)),
     message:
         "Embedding the responses of {wildcards.model}"
     shell:
         step(
             "arena.embed_responses",
-            ["answers", "embedder", "fingerprint"],
+            ["answers", "embedder", "embedder_fingerprint"],
             ["vectors", "ids"],
             ["model"],
         )
@@ -216,7 +224,7 @@ rule embed_instructions:
         code=code("arena.embed_instructions"),
         pool=INSTRUCTIONS,
         embedder=embedder_files(ARENA.embedder),
-        fingerprint=embedder_fingerprint(ARENA.embedder),
+        embedder_fingerprint=embedder_fingerprint(ARENA.embedder),
     output:
         vectors="data/arena/instruction_vectors.npy",
         vectors_lineage="data/arena/instruction_vectors.npy.lineage.json",
@@ -224,13 +232,13 @@ rule embed_instructions:
     log:
         "logs/embed_instructions.log",
     params:
-        section=section(embedder=embedder_params(ARENA.embedder)),
+        section=section(**embedder_values(ARENA.embedder)),
     message:
         "Embedding the instructions"
     shell:
         step(
             "arena.embed_instructions",
-            ["pool", "embedder", "fingerprint"],
+            ["pool", "embedder", "embedder_fingerprint"],
             ["vectors", "ids"],
         )
 
@@ -317,6 +325,8 @@ rule judge_requests:
     output:
         requests="data/arena/leagues/{arena}/judge/{model}.requests.jsonl",
         lineage="data/arena/leagues/{arena}/judge/{model}.requests.jsonl.lineage.json",
+        asked="data/arena/leagues/{arena}/judge/{model}.asked.parquet",
+        excluded="data/arena/leagues/{arena}/judge/{model}.excluded.parquet",
     log:
         "logs/judge_requests/{arena}/{model}.log",
     params:
@@ -327,7 +337,7 @@ rule judge_requests:
         step(
             "arena.judge_requests",
             ["sheet", "key", "fingerprint", "prompt"],
-            ["requests"],
+            ["requests", "asked", "excluded"],
             ["arena", "model"],
         )
 
@@ -335,24 +345,24 @@ rule judge_requests:
 rule judge_votes:
     input:
         code=code("arena.judge_votes"),
-        sheet="data/arena/leagues/{arena}/sheet.parquet",
+        asked="data/arena/leagues/{arena}/judge/{model}.asked.parquet",
+        excluded="data/arena/leagues/{arena}/judge/{model}.excluded.parquet",
         key="data/arena/leagues/{arena}/sheet_key.parquet",
         responses="data/arena/leagues/{arena}/judge/{model}.responses.jsonl",
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
-        prompt=prompt_file("judge_pair", ARENA.prompts.judge_pair),
     output:
         votes="data/arena/leagues/{arena}/votes/judge/{model}.parquet",
         rejected="data/arena/leagues/{arena}/votes/judge/{model}.rejected.parquet",
     log:
         "logs/judge_votes/{arena}/{model}.log",
     params:
-        section=judge_section,
+        section=section(),
     message:
         "Reading the votes of the judge {wildcards.model} in {wildcards.arena}"
     shell:
         step(
             "arena.judge_votes",
-            ["sheet", "key", "responses", "fingerprint", "prompt"],
+            ["asked", "excluded", "key", "responses", "fingerprint"],
             ["votes", "rejected"],
             ["arena", "model"],
         )
@@ -361,24 +371,24 @@ rule judge_votes:
 rule key_votes:
     input:
         code=code("arena.key_votes"),
-        sheet="data/arena/leagues/{arena}/sheet.parquet",
         key="data/arena/leagues/{arena}/sheet_key.parquet",
         pool=INSTRUCTIONS,
         answers=of_models("data/arena/respond/{model}.parquet"),
     output:
         votes="data/arena/leagues/{arena}/votes/key.parquet",
         rejected="data/arena/leagues/{arena}/votes/key.rejected.parquet",
+        verdicts="data/arena/leagues/{arena}/verdicts.parquet",
     log:
         "logs/key_votes/{arena}.log",
     params:
-        section=section(),
+        section=section(policy=ARENA.policy),
     message:
         "Comparing the responses of {wildcards.arena} by the answer key"
     shell:
         step(
             "arena.key_votes",
-            ["sheet", "key", "pool", "answers"],
-            ["votes", "rejected"],
+            ["key", "pool", "answers"],
+            ["votes", "rejected", "verdicts"],
             ["arena"],
         )
 
@@ -386,7 +396,6 @@ rule key_votes:
 rule people_votes:
     input:
         code=code("arena.people_votes"),
-        sheet="data/arena/leagues/{arena}/sheet.parquet",
         key="data/arena/leagues/{arena}/sheet_key.parquet",
         filled=lambda wildcards: arena_of(wildcards).people,
     output:
@@ -401,7 +410,7 @@ rule people_votes:
     shell:
         step(
             "arena.people_votes",
-            ["sheet", "key", "filled"],
+            ["key", "filled"],
             ["votes", "rejected"],
             ["arena"],
         )

@@ -1,10 +1,42 @@
 """Model calls: weights, fingerprints, and the one rule that answers request files."""
 
+def embedder_options(name):
+    """Weights and tokenizer of an embedder, in this order, where it has them."""
+    embedder = PARAMS.embedders[name]
+    return [option for option in ("weights", "tokenizer") if getattr(embedder, option) is not None]
+
+
+def pinned_path(file):
+    """Where a pinned file lies."""
+    return file.path if isinstance(file, LocalFile) else f"data/raw/models/{Path(file.member).name}"
+
+
+# Files of models and embedders that are fetched: how each is pinned.
 FETCHED = {
-    Path(model.weights.member).name: name
-    for name, model in PARAMS.models.items()
-    if model.weights is not None and not isinstance(model.weights, LocalFile)
+    Path(file.member).name: file.model_dump(mode="json")
+    for file in [
+        *[model.weights for model in PARAMS.models.values()],
+        *[getattr(PARAMS.embedders[name], option) for name in PARAMS.embedders for option in embedder_options(name)],
+    ]
+    if file is not None and not isinstance(file, LocalFile)
 }
+
+
+def embedder_files(name):
+    """Weights and tokenizer of an embedder; none where it has none, or nobody is named."""
+    if name is None:
+        return []
+    return [pinned_path(getattr(PARAMS.embedders[name], option)) for option in embedder_options(name)]
+
+
+def embedder_fingerprint(name):
+    """Where an embedder's fingerprint lies."""
+    return [] if name is None else f"data/models/embedders/{name}.json"
+
+
+def embedder_values(name):
+    """What a step that embeds is told."""
+    return {"embedder_name": name, "embedder": name and FULL["embedders"][name], **FULL["llm"]}
 
 
 rule fetch_model:
@@ -18,7 +50,7 @@ rule fetch_model:
     wildcard_constraints:
         file="|".join(re.escape(file) for file in FETCHED) or "none",
     params:
-        section=lambda wildcards: section(weights=model_params(FETCHED[wildcards.file])["weights"]),
+        section=lambda wildcards: section(weights=FETCHED[wildcards.file]),
     message:
         "Fetching the weights {wildcards.file}"
     shell:
@@ -42,6 +74,25 @@ rule fingerprint_model:
         step("llm.fingerprint_model", ["weights"], ["fingerprint"], ["model"])
 
 
+rule fingerprint_embedder:
+    input:
+        code=code("llm.fingerprint_embedder"),
+        embedder=lambda wildcards: embedder_files(wildcards.embedder),
+    output:
+        fingerprint="data/models/embedders/{embedder}.json",
+        lineage="data/models/embedders/{embedder}.json.lineage.json",
+    log:
+        "logs/fingerprint_embedder/{embedder}.log",
+    wildcard_constraints:
+        embedder=r"[^/]+",
+    params:
+        section=lambda wildcards: section(embedder=FULL["embedders"][wildcards.embedder]),
+    message:
+        "Fingerprinting {wildcards.embedder}"
+    shell:
+        step("llm.fingerprint_embedder", ["embedder"], ["fingerprint"], ["embedder"])
+
+
 rule complete:
     input:
         code=code("llm.complete"),
@@ -54,7 +105,7 @@ rule complete:
     log:
         "logs/complete/{step}/{model}.log",
     wildcard_constraints:
-        step=r"(items|teaching)/.+",
+        step=r"(items|teaching|arena)/.+",
     # An embedded model decodes on every core; other engines wait for others.
     threads: lambda wildcards: (workflow.cores if PARAMS.models[wildcards.model].engine == "llama_cpp" else 1)
     params:
@@ -73,5 +124,6 @@ rule complete:
 rule llm:
     input:
         [fingerprint_file(name) for name in PARAMS.models],
+        [embedder_fingerprint(name) for name in PARAMS.embedders],
     message:
         "The models are fingerprinted"

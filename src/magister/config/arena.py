@@ -95,5 +95,8 @@ class Arena(Section):
     )
     prompts: ArenaPrompts = Field(default_factory=ArenaPrompts, description="Prompt versions.")
     max_tokens: ArenaLimits = Field(default_factory=ArenaLimits, description="Reply limits.")
+    policy: Literal["wrong", "drop"] = Field(
+        "wrong", description="Responses without an answer lose by the key, or give no vote."
+    )
     elo: Elo = Field(default_factory=Elo, description="The paper's Elo.")
     seed: int = Field(0, description="Seed of sides and of the random arm.")
