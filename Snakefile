@@ -27,6 +27,7 @@ include: "rules/llm.smk"
 include: "rules/items.smk"
 include: "rules/teaching.smk"
 include: "rules/ablations.smk"
+include: "rules/arena.smk"
 include: "rules/gates.smk"
 include: "rules/boards.smk"
 
@@ -39,6 +40,7 @@ rule all:
         rules.items.input,
         rules.teaching.input,
         rules.ablations.input,
+        rules.arena.input,
         rules.boards.input,
     message:
         "Everything is up to date"

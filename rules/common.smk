@@ -30,6 +30,13 @@ try:
     for path in PARAMS.teaching.external.boards:
         if not Path(path).is_file():
             raise UserError(f"params.yaml: teaching.external.boards: no file {path!r}")
+    for name, source in PARAMS.arena.sources.items():
+        if source.kind == "file" and not Path(source.path).is_file():
+            raise UserError(f"params.yaml: arena.sources.{name}.path: no file {source.path!r}")
+    for name, league in PARAMS.arena.leagues.items():
+        for path in league.people:
+            if not Path(path).is_file():
+                raise UserError(f"params.yaml: arena.leagues.{name}.people: no file {path!r}")
 except UserError as error:
     sys.exit(f"{error}")
 

@@ -1,5 +1,6 @@
 """Model calls: weights, fingerprints, and the one rule that answers request files."""
 
+
 def embedder_options(name):
     """Weights and tokenizer of an embedder, in this order, where it has them."""
     embedder = PARAMS.embedders[name]
@@ -16,7 +17,11 @@ FETCHED = {
     Path(file.member).name: file.model_dump(mode="json")
     for file in [
         *[model.weights for model in PARAMS.models.values()],
-        *[getattr(PARAMS.embedders[name], option) for name in PARAMS.embedders for option in embedder_options(name)],
+        *[
+            getattr(PARAMS.embedders[name], option)
+            for name in PARAMS.embedders
+            for option in embedder_options(name)
+        ],
     ]
     if file is not None and not isinstance(file, LocalFile)
 }
