@@ -59,7 +59,7 @@ wildcard_constraints:
 
 rule fetch_instructions:
     input:
-        code=code("items.fetch_dataset"),
+        code=code("arena.fetch_instructions"),
     output:
         raw="data/arena/raw/{source}.{suffix}",
         lineage="data/arena/raw/{source}.{suffix}.lineage.json",
@@ -73,7 +73,7 @@ rule fetch_instructions:
     message:
         "Fetching the instructions {wildcards.source}"
     shell:
-        step("items.fetch_dataset", [], ["raw"], ["source"])
+        step("arena.fetch_instructions", [], ["raw"], ["source"])
 
 
 rule seed_instructions:
@@ -469,6 +469,8 @@ rule arena_ratings:
         votes="data/arena/leagues/{arena}/votes.parquet",
     output:
         ratings="data/arena/leagues/{arena}/ratings.parquet",
+        notes="data/arena/leagues/{arena}/ratings.json",
+        notes_lineage="data/arena/leagues/{arena}/ratings.json.lineage.json",
     log:
         "logs/arena_ratings/{arena}.log",
     params:
@@ -476,21 +478,21 @@ rule arena_ratings:
     message:
         "Rating the models of {wildcards.arena}"
     shell:
-        step("arena.arena_ratings", ["votes"], ["ratings"], ["arena"])
+        step("arena.arena_ratings", ["votes"], ["ratings", "notes"], ["arena"])
 
 
 rule arena_report:
     input:
         code=code("arena.arena_report"),
         votes="data/arena/leagues/{arena}/votes.parquet",
-        selections="data/arena/leagues/{arena}/selections.parquet",
         sheet="data/arena/leagues/{arena}/sheet.parquet",
         key="data/arena/leagues/{arena}/sheet_key.parquet",
     output:
         lift="data/arena/leagues/{arena}/lift.parquet",
         agreement="data/arena/leagues/{arena}/agreement.parquet",
-        gallery="data/arena/leagues/{arena}/gallery.jsonl",
-        gallery_lineage="data/arena/leagues/{arena}/gallery.jsonl.lineage.json",
+        gallery="data/arena/leagues/{arena}/gallery.parquet",
+        pairs="data/arena/leagues/{arena}/preference_pairs.jsonl",
+        pairs_lineage="data/arena/leagues/{arena}/preference_pairs.jsonl.lineage.json",
     log:
         "logs/arena_report/{arena}.log",
     params:
@@ -500,8 +502,8 @@ rule arena_report:
     shell:
         step(
             "arena.arena_report",
-            ["votes", "selections", "sheet", "key"],
-            ["lift", "agreement", "gallery"],
+            ["votes", "sheet", "key"],
+            ["lift", "agreement", "gallery", "pairs"],
             ["arena"],
         )
 
@@ -510,6 +512,5 @@ rule arena:
     input:
         INSTRUCTIONS,
         expand("data/arena/leagues/{arena}/gate.json", arena=ARENAS),
-        expand("data/arena/leagues/{arena}/gallery.jsonl", arena=ARENAS),
     message:
         "The arenas are rated"

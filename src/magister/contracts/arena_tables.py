@@ -233,8 +233,17 @@ RATINGS = Contract(
     | dict.fromkeys(("rank", "rank_low", "rank_high"), (1, 1e6))
     | dict.fromkeys(("n", "wins", "losses", "ties", "n_clusters", "resamples"), (0, 1e9)),
 )
+# Ratings of all leagues, as published.
+ARENA_BOARD = Contract(
+    "arena_board",
+    pa.schema([pa.field("league", _s, nullable=False), *RATINGS.schema]),
+    key=("league", *RATINGS.key),
+    allowed=RATINGS.allowed,
+    ranges=RATINGS.ranges,
+    may_be_empty=True,
+)
 
 ARENA_CONTRACTS = (
     *(INSTRUCTIONS, INSTRUCTIONS_REJECTED, ARENA_RESPONSES, SELECTIONS, SHEET, SHEET_KEY, ARENA_ASKED),
-    *(ARENA_VERDICTS, VOTES, VOTES_REJECTED, ARENA_AGREEMENT, GALLERY, RATINGS),
+    *(ARENA_VERDICTS, VOTES, VOTES_REJECTED, ARENA_AGREEMENT, GALLERY, RATINGS, ARENA_BOARD),
 )

@@ -1,0 +1,309 @@
+"""The arena board as text and Markdown."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from magister.arena.board import Row, board_rows, unresolved
+
+SYSTEMS = ("bradley_terry", "elo")
+_SCOPE_FIRST = "overall"
+_WHOSE = {
+    "all": "all votes",
+    "person": "votes of people",
+    "judge": "votes of judges",
+    "key": "the answer key",
+}
+_MEASURES = {
+    "decisive": "votes that name a winner",
+    "vote_agreement": "votes for the better model by all others",
+    "pair_agreement": "pairs won by the better model",
+    "width": "interval of one vote, points",
+    "relative_width": "the same over the spread of ratings",
+}
+_STATISTICS = {
+    "alpha": "agreement of annotators (Krippendorff's alpha)",
+    "pairwise_agreement": "two annotators agree",
+    "agreement_with_people": "agrees with people",
+    "kappa_with_people": "agrees with people, kappa",
+    "first_share": "the response shown first wins",
+    "flip_share": "both orders contradict each other",
+    "longer_share": "the longer response wins",
+    "decisive_share": "names a winner",
+    "self_named_share": "responses that name their model",
+}
+_SHARES = ("decisive", "vote_agreement", "pair_agreement")
+
+
+def render_text(board: pa.Table, documents: Mapping[str, Mapping[str, Any]], width: int = 80) -> str:
+    """The board as text; "-" is unknown, with its reason below.
+
+    Args:
+        board: ARENA_BOARD table.
+        documents: `beside` by league.
+        width: columns available, at least 72; longer names are cut.
+
+    Returns:
+        Lines of at most `width` columns, ending in a newline.
+    """
+    width = max(width, 72)
+    if not board.num_rows:
+        return "No arena has been rated yet.\n"
+    lines: list[str] = []
+    for league in sorted(set(board["league"].to_pylist())):
+        for scope, annotators in _parts(board, league):
+            lines += _text_part(board, (league, scope, annotators), width)
+        for title, table in _tables(documents.get(league, {})):
+            lines += [*_columns(title, table, width), ""]
+        for note in _notes(board, league, documents.get(league, {})):
+            lines += textwrap.wrap(note, width, subsequent_indent="  ")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def render_markdown(board: pa.Table, documents: Mapping[str, Mapping[str, Any]]) -> str:
+    """The board as Markdown tables with the same content as `render_text`.
+
+    Args:
+        board: ARENA_BOARD table.
+        documents: `beside` by league.
+
+    Returns:
+        Markdown, ending in a newline.
+    """
+    if not board.num_rows:
+        return "No arena has been rated yet.\n"
+    lines: list[str] = []
+    for league in sorted(set(board["league"].to_pylist())):
+        lines += [f"### Arena: {escape(league)}", ""]
+        for scope, annotators in _parts(board, league):
+            lines += _markdown_part(board, (league, scope, annotators))
+        for title, table in _tables(documents.get(league, {})):
+            head, *rows = table
+            lines += [f"| {escape(title)} | " + " | ".join(map(escape, head[1:])) + " |"]
+            lines += ["|:---|" + ":---|" * (len(head) - 1)]
+            lines += ["| " + " | ".join(map(escape, row)) + " |" for row in rows]
+            lines.append("")
+        lines += [*(f"- {escape(note)}" for note in _notes(board, league, documents.get(league, {}))), ""]
+    return "\n".join(lines)
+
+
+def escape(text: str) -> str:
+    """Names are data: markup or a line break in one must not change the page."""
+    for mark in "\\|*`[]":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.replace("<", "&lt;").split())
+
+
+def _parts(board: pa.Table, league: str) -> list[tuple[str, str]]:
+    """Scopes and whose votes, overall and all votes first."""
+    rows = board.select(["league", "scope", "annotators"]).to_pylist()
+    found = {(row["scope"], row["annotators"]) for row in rows if row["league"] == league}
+    whose = list(_WHOSE)
+    return sorted(found, key=lambda part: (part[0] != _SCOPE_FIRST, part[0], whose.index(part[1])))
+
+
+def _title(scope: str, annotators: str) -> str:
+    where = "all scenarios" if scope == _SCOPE_FIRST else f"scenario {scope}"
+    return f"{where}, {_WHOSE[annotators]}"
+
+
+def _joined(board: pa.Table, part: tuple[str, str, str]) -> list[tuple[Row, Row]]:
+    """Bradley-Terry and Elo rows of every model, in the order of the first."""
+    first, second = (board_rows(board, *part, system) for system in SYSTEMS)
+    by_model = {row["model"]: row for row in second}
+    return [(row, by_model[row["model"]]) for row in first]
+
+
+def _text_part(board: pa.Table, part: tuple[str, str, str], width: int) -> list[str]:
+    rows = _joined(board, part)
+    name_width = width - 64
+    level = f"{100 * rows[0][0]['level']:g} %"
+    lines = [
+        f"Arena, league {part[0]}: {_title(*part[1:])}",
+        "",
+        f"{'':>3} {'model':<{name_width}}{'BT':>5} {level:<13}{'Elo':>6} {level:<13}{'ranks':>6}{'first':>6}  "
+        f"{'group':<5}".rstrip(),
+    ]
+    component = rows[0][0]["component"]
+    for rating, elo in rows:
+        if rating["component"] != component:
+            component = rating["component"]
+            lines.append("    not connected with those above by any vote:")
+        lines.append(
+            f"{_whole(rating['rank']):>3} {_cut(rating['model'], name_width - 1):<{name_width}}"
+            f"{_whole(rating['rating']):>5} {_span(rating):<13}{_whole(elo['rating']):>6} {_span(elo):<13}"
+            f"{_ranks(rating):>6}{_chance(rating):>6}  {_cut(rating['group'] or '-', 5):<5}".rstrip()
+        )
+    return [*lines, ""]
+
+
+def _markdown_part(board: pa.Table, part: tuple[str, str, str]) -> list[str]:
+    rows = _joined(board, part)
+    level = f"{100 * rows[0][0]['level']:g} %"
+    lines = [
+        f"#### {escape(_title(*part[1:]))}",
+        "",
+        f"| rank | model | Bradley-Terry [{level}] | Elo [{level}] | ranks | first | group | won-lost-tied | note |",
+        "|---:|:---|:---|:---|:---|---:|:---|:---|:---|",
+    ]
+    for rating, elo in rows:
+        cells = [_whole(rating["rank"]), escape(rating["model"])]
+        cells += [f"{_whole(row['rating'])} {_span(row)}".strip() for row in (rating, elo)]
+        cells += [_ranks(rating), _chance(rating), escape(rating["group"] or "-")]
+        cells += [f"{rating['wins']}-{rating['losses']}-{rating['ties']}"]
+        cells.append(escape(rating["reason"] if rating["status"] != "ok" else ""))
+        lines.append("| " + " | ".join(cells) + " |")
+    return [*lines, ""]
+
+
+def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, list[list[str]]]]:
+    """What stands beside the ratings: a title, a head, and rows."""
+    votes = document.get("votes", [])
+    if votes:
+        head = ["votes", "n", "decisive", "tie", "both bad", "flipped", "no vote"]
+        yield "votes", [head, *(_vote_row(row) for row in votes)]
+    lift = document.get("lift", [])
+    if lift:
+        cells = {(row["measure"], row["arm"]): _estimate(row, row["measure"] in _SHARES) for row in lift}
+        arms = ("discrepant", "random", "difference")
+        rows = [
+            [words, *(cells.get((measure, arm), "-") for arm in arms)] for measure, words in _MEASURES.items()
+        ]
+        yield "did selection help?", [["", "selected", "random", "difference"], *rows]
+    agreement = document.get("agreement", [])
+    if agreement:
+        chosen = sorted(
+            agreement, key=lambda row: (list(_STATISTICS).index(row["statistic"]), row["annotator"])
+        )
+        rows = [
+            [_STATISTICS[row["statistic"]], _who(row), str(row["n"]), _estimate(row, _is_share(row))]
+            for row in chosen
+        ]
+        yield "annotators", [["", "who", "n", "value"], *rows]
+
+
+def _vote_row(row: Row) -> list[str]:
+    refused = sum(row["rejected"].values())
+    why = ", ".join(f"{reason} {count}" for reason, count in row["rejected"].items())
+    return [
+        f"{row['kind']} {row['annotator']}".strip() if row["kind"] != row["annotator"] else row["annotator"],
+        str(row["n"]),
+        str(row["a"] + row["b"]),
+        str(row["tie"]),
+        str(row["both_bad"]),
+        str(row["flipped"]),
+        f"{refused} ({why})" if refused else "0",
+    ]
+
+
+def _who(row: Row) -> str:
+    if row["annotator"]:
+        return str(row["annotator"])
+    return {"all": "all", "none": "-"}.get(row["annotator_kind"], f"all of kind {row['annotator_kind']}")
+
+
+def _is_share(row: Row) -> bool:
+    return row["statistic"] not in ("alpha", "kappa_with_people")
+
+
+def _columns(title: str, table: Sequence[Sequence[str]], width: int) -> list[str]:
+    """A table of texts; the first column takes what the others leave."""
+    rows = [[title, *table[0][1:]], *table[1:]]
+    widths = [max(len(row[place]) for row in rows) + 2 for place in range(1, len(rows[0]))]
+    # The last column may run over: it is put on a line of its own.
+    first = max(width - sum(widths), 24)
+    lines = []
+    for row in rows:
+        line = f"{_cut(row[0], first - 1):<{first}}" + "".join(
+            f"{cell:>{wide}}" for cell, wide in zip(row[1:], widths, strict=True)
+        )
+        if len(line) <= width:
+            lines.append(line.rstrip())
+        else:
+            short = f"{_cut(row[0], first - 1):<{first}}" + "".join(
+                f"{cell:>{wide}}" for cell, wide in zip(row[1:-1], widths[:-1], strict=True)
+            )
+            lines += [
+                short.rstrip(),
+                *textwrap.wrap(row[-1], width, initial_indent="    ", subsequent_indent="    "),
+            ]
+    return lines
+
+
+def _notes(board: pa.Table, league: str, document: Mapping[str, Any]) -> list[str]:
+    notes = []
+    for scope, annotators in _parts(board, league):
+        for group in unresolved(board_rows(board, league, scope, annotators, "bradley_terry")):
+            notes.append(
+                f"Unresolved, {_title(scope, annotators)}: {', '.join(group)}: votes do not tell them apart."
+            )
+    if document:
+        missing = ", ".join(f"{reason} {count}" for reason, count in document["missing"].items())
+        notes.append(
+            f"{document['comparisons']} comparisons on the sheet"
+            + (f"; not on it: {missing}." if missing else "; none is missing.")
+        )
+        for annotators, said in document["notes"].items():
+            notes += [f"{_WHOSE[annotators].capitalize()}: {note}." for note in said]
+    rows = [row for row in board.to_pylist() if row["league"] == league]
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row["status"] != "ok" and row["scope"] == _SCOPE_FIRST:
+            found.setdefault((row["annotators"], row["reason"]), []).append(row["model"])
+    for (annotators, reason), models in found.items():
+        names = ", ".join(dict.fromkeys(models))
+        notes.append(f"{names} ({_WHOSE[annotators]}): {reason}.")
+    first = rows[0]
+    notes.append(
+        f"BT: Bradley-Terry on Elo's scale, mean 1000. Elo: the paper's, in the limit of all orders of the votes. "
+        f"Intervals: {100 * first['level']:g} %, {first['resamples']} resamples of instructions (seed "
+        f"{first['seed']}); an open end (..) stands for no bound. group: models that share a letter are not told apart."
+    )
+    return notes
+
+
+def _whole(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"
+
+
+def _span(row: Row) -> str:
+    """The interval, an open end as "..", nothing where there is none."""
+    low, high = row["ci_low"], row["ci_high"]
+    if low is None and high is None:
+        return ""
+    return f"[{'..' if low is None else f'{low:.0f}'}, {'..' if high is None else f'{high:.0f}'}]"
+
+
+def _ranks(row: Row) -> str:
+    low, high = row["rank_low"], row["rank_high"]
+    if low is None or high is None:
+        return "-"
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def _chance(row: Row) -> str:
+    return "-" if row["p_first"] is None else f"{100 * row['p_first']:.0f} %"
+
+
+def _estimate(row: Row, share: bool) -> str:
+    """Value and interval; shares in percent."""
+    factor, digits = (100, 0) if share else (1, 2)
+    if row["value"] is None:
+        return "-"
+    value = f"{factor * row['value']:.{digits}f}{' %' if share else ''}"
+    if row["ci_low"] is None or row["ci_high"] is None:
+        return value
+    return f"{value} [{factor * row['ci_low']:.{digits}f}, {factor * row['ci_high']:.{digits}f}]"
+
+
+def _cut(text: str, width: int) -> str:
+    text = " ".join(text.split())
+    if len(text) <= width:
+        return text
+    keep = width - 1
+    return f"{text[: keep - keep // 2]}…{text[len(text) - keep // 2 :]}"
