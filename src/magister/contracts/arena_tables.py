@@ -16,6 +16,9 @@ ANNOTATOR_KINDS = ("person", "judge", "key")
 RATING_SYSTEMS = ("elo", "bradley_terry")
 RATING_STATUSES = ("ok", "unbounded", "no_interval", "not_computable")
 """`unbounded`: never beaten or never winning; the rating is a penalised value, one side of its interval open."""
+LIFT_MEASURES = ("decisive", "vote_agreement", "pair_agreement", "width", "relative_width")
+"""Of a selection beside votes on random instructions; the last two fall as votes tell more."""
+LIFT_ARMS = (*SELECTION_ARMS, "difference")
 RESPONSE_STATUSES = tuple(status for status in STATUSES if status not in ("no_answer", "ambiguous"))
 RESPONSE_STATUSES += ("empty",)
 AGREEMENT_STATISTICS = (
@@ -233,6 +236,20 @@ RATINGS = Contract(
     | dict.fromkeys(("rank", "rank_low", "rank_high"), (1, 1e6))
     | dict.fromkeys(("n", "wins", "losses", "ties", "n_clusters", "resamples"), (0, 1e9)),
 )
+# What selection did for votes: a row per scope, measure and arm; `difference` is discrepant - random. `n` counts votes,
+# of `pair_agreement` pairs.
+SELECTION_LIFT = Contract(
+    "selection_lift",
+    _schema(
+        {"scope": _s, "measure": _s, "arm": _s, "status": _s, "reason": _s, "n": _i, "n_clusters": _i}
+        | {"resamples": _i, "seed": _i, "level": _f},
+        dict.fromkeys(("value", "ci_low", "ci_high"), _f),
+    ),
+    key=("scope", "measure", "arm"),
+    allowed={"measure": LIFT_MEASURES, "arm": LIFT_ARMS},
+    ranges={"level": (0, 1)} | dict.fromkeys(("n", "n_clusters", "resamples"), (0, 1e9)),
+    may_be_empty=True,
+)
 # Ratings of all leagues, as published.
 ARENA_BOARD = Contract(
     "arena_board",
@@ -245,5 +262,5 @@ ARENA_BOARD = Contract(
 
 ARENA_CONTRACTS = (
     *(INSTRUCTIONS, INSTRUCTIONS_REJECTED, ARENA_RESPONSES, SELECTIONS, SHEET, SHEET_KEY, ARENA_ASKED),
-    *(ARENA_VERDICTS, VOTES, VOTES_REJECTED, ARENA_AGREEMENT, GALLERY, RATINGS, ARENA_BOARD),
+    *(ARENA_VERDICTS, VOTES, VOTES_REJECTED, ARENA_AGREEMENT, GALLERY, RATINGS, SELECTION_LIFT, ARENA_BOARD),
 )
