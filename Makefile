@@ -11,7 +11,7 @@ CORES ?= all
 ## run: the whole pipeline on the embedded default; ends with the boards in results/
 run: $(READY)
 	@MAGISTER_PROGRESS=1 $(BIN)/snakemake --cores $(CORES) --quiet rules host
-	@$(BIN)/magister board teaching
+	@$(BIN)/magister board all
 	@echo "The boards are in results/ and up to date with params.yaml."
 
 ## test: the whole suite
@@ -55,4 +55,4 @@ lock:
 	$(COMPILE) --constraint requirements/dev.lock pyproject.toml --output-file requirements/run.lock
 
 clean:
-	rm -rf data/items data/teaching data/ablations data/models results logs .snakemake
+	rm -rf data/items data/teaching data/ablations data/arena data/models results logs .snakemake

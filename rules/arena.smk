@@ -161,6 +161,16 @@ rule evolve_instructions:
         )
 
 
+def respond_section(wildcards):
+    """A model answers the scenarios of the arenas that it is in."""
+    mine = [arena for arena in ARENAS.values() if wildcards.model in arena.models]
+    return section(
+        model=model_params(wildcards.model),
+        scenarios=sorted({scenario for arena in mine for scenario in arena.scenarios}),
+        max_tokens=ARENA.max_tokens.respond,
+    )
+
+
 rule respond_requests:
     input:
         code=code("arena.respond_requests"),
@@ -173,9 +183,7 @@ rule respond_requests:
     log:
         "logs/respond_requests/{model}.log",
     params:
-        section=lambda wildcards: section(
-            model=model_params(wildcards.model), max_tokens=ARENA.max_tokens.respond
-        ),
+        section=respond_section,
     message:
         "Writing the instructions for {wildcards.model}"
     shell:
@@ -199,9 +207,7 @@ rule respond:
     log:
         "logs/respond/{model}.log",
     params:
-        section=lambda wildcards: section(
-            model=model_params(wildcards.model), max_tokens=ARENA.max_tokens.respond
-        ),
+        section=respond_section,
     message:
         "Reading the responses of {wildcards.model}"
     shell:

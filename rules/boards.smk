@@ -162,8 +162,54 @@ rule league_plots:
         )
 
 
+def of_arenas(name):
+    """A file per arena."""
+    return expand(f"data/arena/leagues/{{arena}}/{name}", arena=ARENAS)
+
+
+rule arena_board:
+    input:
+        code=code("boards.arena_board"),
+        gates=of_arenas("gate.json"),
+        ratings=of_arenas("ratings.parquet"),
+        notes=of_arenas("ratings.json"),
+        lift=of_arenas("lift.parquet"),
+        agreement=of_arenas("agreement.parquet"),
+        votes=of_arenas("votes.parquet"),
+        rejected=of_arenas("votes_rejected.parquet"),
+        sheet=of_arenas("sheet_key.parquet"),
+        missing=of_arenas("sheet_missing.parquet"),
+    output:
+        parquet="results/arena.parquet",
+        csv="results/arena.csv",
+        csv_lineage="results/arena.csv.lineage.json",
+        md="results/arena.md",
+        md_lineage="results/arena.md.lineage.json",
+        beside="results/arena_beside.json",
+        beside_lineage="results/arena_beside.json.lineage.json",
+    log:
+        "logs/arena_board.log",
+    params:
+        section=section(leagues=list(ARENAS)),
+    message:
+        "Writing the arena board"
+    shell:
+        step(
+            "boards.arena_board",
+            [
+                *["gates", "ratings", "notes", "lift", "agreement"],
+                *["votes", "rejected", "sheet", "missing"],
+            ],
+            ["parquet", "csv", "md", "beside"],
+        )
+
+
 rule boards:
     input:
+        "results/arena.parquet",
+        "results/arena.csv",
+        "results/arena.md",
+        "results/arena_beside.json",
         "results/teaching.parquet",
         "results/teaching.csv",
         "results/teaching.md",

@@ -1,21 +1,15 @@
 """Read a model's responses."""
 
-from magister.arena.responses import read_arena_responses, response_requests
-from magister.prompts import load_prompt
-from scripts.speakers import responses, speaker
+from magister.arena.responses import read_arena_responses
+from scripts.arena.respond_requests import requests_of
+from scripts.speakers import responses
 from scripts.step import Step, run_step
 
 
 def run(step: Step) -> None:
     """Write the responses, one row per instruction."""
-    name = step.wildcards["model"]
-    requests = response_requests(
-        step.table("pool"),
-        speaker(step, name),
-        load_prompt(step.path("prompt")),
-        step.params["max_tokens"],
-    )
-    step.write("answers", read_arena_responses(requests, responses(step), name), "arena_responses")
+    found = read_arena_responses(requests_of(step), responses(step), step.wildcards["model"])
+    step.write("answers", found, "arena_responses")
 
 
 if __name__ == "__main__":

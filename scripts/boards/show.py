@@ -3,4 +3,4 @@
 from magister.cli import main
 
 if __name__ == "__main__":
-    main(["board", "teaching"])
+    main(["board", "all"])

@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from magister.cli._printing import Format, FormatOption, print_rows, terminal_width, visible
 from magister.errors import UserError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from magister.contracts.schemas import Contract
+
 app = typer.Typer(no_args_is_help=True, help="The boards.")
+
+
+def _read(file: Path, contract: Contract, title: str) -> pa.Table:
+    """A board's table."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not file.is_file():
+        raise UserError(f"{file}: not there yet. Run: snakemake --cores all")
+    try:
+        board = pq.read_table(file)
+    except pa.ArrowInvalid as error:
+        raise UserError(f"{file}: damaged, or no parquet file: {error}") from None
+    missing = [name for name in contract.schema.names if name not in board.column_names]
+    if missing:
+        article = "an" if title[0] in "aeiou" else "a"
+        raise UserError(f"{file}: not {article} {title} board: it lacks the column {missing[0]!r}")
+    return board
 
 
 @app.command("teaching", epilog="Example: magister board teaching --format csv > board.csv")
@@ -19,22 +42,45 @@ def board_teaching(
     form: FormatOption = Format.text,
 ) -> None:
     """Print the teaching board."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     from magister.contracts.schemas import TEACHING_BOARD
     from magister.teaching.board import render_text
 
-    if not file.is_file():
-        raise UserError(f"{file}: not there yet. Run: snakemake --cores all")
-    try:
-        board = pq.read_table(file)
-    except pa.ArrowInvalid as error:
-        raise UserError(f"{file}: damaged, or no parquet file: {error}") from None
-    missing = [name for name in TEACHING_BOARD.schema.names if name not in board.column_names]
-    if missing:
-        raise UserError(f"{file}: not a teaching board: it lacks the column {missing[0]!r}")
+    board = _read(file, TEACHING_BOARD, "teaching")
     if form is Format.text:
         typer.echo(visible(render_text(board, terminal_width())))
     else:
         print_rows(board.to_pylist(), form)
+
+
+@app.command("arena", epilog="Example: magister board arena --format csv > arena.csv")
+def board_arena(
+    file: Annotated[Path, typer.Option(help="The board's file.")] = Path("results/arena.parquet"),
+    beside: Annotated[
+        Path, typer.Option(help="What stands beside it: votes, selection lift, annotators.")
+    ] = Path("results/arena_beside.json"),
+    form: FormatOption = Format.text,
+) -> None:
+    """Print the arena board."""
+    import json
+
+    from magister.arena._board_text import render_text
+    from magister.contracts.arena_tables import ARENA_BOARD
+
+    board = _read(file, ARENA_BOARD, "arena")
+    if form is not Format.text:
+        print_rows(board.to_pylist(), form)
+        return
+    try:
+        documents = json.loads(beside.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{beside}: not there yet. Run: snakemake --cores all") from None
+    except ValueError as error:
+        raise UserError(f"{beside}: damaged: {error}") from None
+    typer.echo(visible(render_text(board, documents, terminal_width())))
+
+
+@app.command("all", epilog="Example: magister board all")
+def board_all() -> None:
+    """Print all boards."""
+    board_teaching()
+    board_arena()
