@@ -1,0 +1,336 @@
+"""Votes: rows of any file or frame, coded once into whole numbers.
+
+Labels are strict: what is not a known label is rejected with its row, never read as a tie. The two sides of a vote
+are put in one order, so that neither the side a model was shown on nor the order of the rows can matter to a rating;
+which side came first is kept for the test of position bias only.
+
+The same (pair, instruction, annotator) twice is flagged and counted once; where the two contradict, the annotator
+does not tell the models apart and the vote that counts is a tie. A row without an instruction or an annotator cannot
+be told from another vote and is never flagged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import ArrayLike, NDArray
+
+from magister.contracts.arena_tables import VOTES_REJECTED
+from magister.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LABELS = {"model_a": 0, "a": 0, "model_b": 1, "b": 1, "tie": 2, "tie (bothbad)": 3, "both_bad": 3}
+"""What `winner` may say: the side that won, or a tie; `both_bad` is a tie that is counted on its own too."""
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "model_a": ("model_a",),
+    "model_b": ("model_b",),
+    "winner": ("winner",),
+    "scenario": ("scenario",),
+    "annotator": ("annotator", "annotator_id", "judge"),
+    "instruction": ("instruction_id", "instruction", "item_id", "question_id"),
+    "cluster": ("root_id", "cluster_id"),
+    "seconds": ("seconds",),
+}
+"""Names looked for where a column is not named; the first three must be there."""
+REQUIRED = ("model_a", "model_b", "winner")
+_SHOWN = 3
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Coded votes, v of them; `low` < `high` in every one.
+
+    Attributes:
+        models: names, sorted; codes are positions here.
+        scenarios: names, sorted; empty where the votes have none.
+        low: code of one model, shape (v,).
+        high: code of the other, shape (v,).
+        outcome: 0 `low` won, 1 `high` won, 2 tie, shape (v,).
+        low_first: whether `low` was side a, shape (v,), bool.
+        scenario: code, or -1, shape (v,).
+        cluster: code of what is resampled as one (the instruction's root, else the instruction), or -1; codes are in
+            the order of the labels, within a scenario.
+        annotator: code in the order of the labels, or -1.
+        seconds: time that the vote took; NaN where unknown.
+        n_rows: rows read.
+        n_unjudged: rows without a winner.
+        n_both_bad: ties of which both sides were called bad.
+        rejected: table of the contract `votes_rejected`: rows that do not count, and why.
+        columns: the column that each role was read from.
+    """
+
+    models: tuple[str, ...]
+    scenarios: tuple[str, ...]
+    low: Ints
+    high: Ints
+    outcome: Ints
+    low_first: NDArray[np.bool_]
+    scenario: Ints
+    cluster: Ints
+    annotator: Ints
+    seconds: NDArray[np.float64]
+    n_rows: int
+    n_unjudged: int
+    n_both_bad: int
+    rejected: pa.Table
+    columns: dict[str, str]
+
+    def __len__(self) -> int:
+        return int(self.low.size)
+
+
+def code_votes(
+    votes: pa.Table | pd.DataFrame,
+    *,
+    columns: Mapping[str, str] | None = None,
+    models: Sequence[str] | None = None,
+    source: str = "votes",
+    rows: ArrayLike | None = None,
+) -> Votes:
+    """Code votes.
+
+    Args:
+        votes: a row per vote; see `COLUMNS` for the names that are looked for.
+        columns: column of each role of `COLUMNS`, where its name is another.
+        models: names that may stand in the votes, all by default; those without a vote are part of the result too.
+        source: what to call the votes in messages.
+        rows: number of each row in the user's file, 1, 2, ... by default.
+
+    Returns:
+        The votes that count, and those that do not with their reasons: `unknown_winner`, `missing_model`,
+        `unknown_model`, `self_match`, `duplicate` and `contradicting_duplicate`.
+
+    Raises:
+        UserError: a column is missing, or there is no row.
+    """
+    table = votes if isinstance(votes, pa.Table) else _from_pandas(votes, source)
+    n = table.num_rows
+    if n == 0:
+        raise UserError(f"{source}: no votes; expected a row per vote")
+    named = _resolve(table.column_names, columns or {}, source)
+    number = np.arange(1, n + 1) if rows is None else np.asarray(rows, dtype=np.int64)
+    pair, names = _codes([table[named["model_a"]], table[named["model_b"]]])
+    a, b = pair
+    (winner,), labels = _codes([table[named["winner"]]])
+    said = np.array([*(LABELS.get(label, -1) for label in labels), -2], dtype=np.int64)[winner]
+    reason = np.full(n, "", dtype=object)
+    unjudged = said == -2
+    all_models = sorted(set(names if models is None else models))
+    places = {name: k for k, name in enumerate(all_models)}
+    # -1 is a missing name, -2 one that may not stand here.
+    place = np.array([*(places.get(name, -2) for name in names), -1], dtype=np.int64)
+    same = a == b
+    a, b = place[a], place[b]
+    for slug, holds in (
+        ("self_match", same),
+        ("unknown_model", (a == -2) | (b == -2)),
+        ("missing_model", (a == -1) | (b == -1)),
+        ("unknown_winner", said == -1),
+    ):
+        reason[holds & ~unjudged] = slug
+    scenario, scenarios = _optional(table, named, "scenario")
+    instruction, _ = _optional(table, named, "instruction")
+    cluster = _optional(table, named, "cluster")[0] if "cluster" in named else instruction
+    annotator, _ = _optional(table, named, "annotator")
+    low_first = a <= b
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    outcome = np.where(said >= 2, 2, np.where(low_first, said, 1 - said))
+    counts = (reason == "") & ~unjudged
+    identity = _joint(scenario, instruction)
+    _flag_duplicates(reason, outcome, counts, (identity, annotator, low, high))
+    kept = np.flatnonzero((reason == "") & ~unjudged)
+    return Votes(
+        models=tuple(all_models),
+        scenarios=tuple(scenarios),
+        low=low[kept],
+        high=high[kept],
+        outcome=outcome[kept],
+        low_first=low_first[kept],
+        scenario=scenario[kept],
+        cluster=_joint(scenario, cluster)[kept],
+        annotator=annotator[kept],
+        seconds=_seconds(table, named, source)[kept],
+        n_rows=n,
+        n_unjudged=int(unjudged.sum()),
+        n_both_bad=int((said[kept] == 3).sum()),
+        rejected=_rejected(table, named, reason, number, source),
+        columns=named,
+    )
+
+
+def describe_rejected(rejected: pa.Table) -> list[str]:
+    """One sentence per reason: how many rows, and the first of them.
+
+    Args:
+        rejected: table of the contract `votes_rejected`.
+    """
+    out = []
+    reasons = rejected["reason"].to_pylist()
+    for reason in sorted(set(reasons)):
+        rows = [row for row in rejected.to_pylist() if row["reason"] == reason]
+        shown = "; ".join(f"row {row['row']}: {row['detail']}" for row in rows[:_SHOWN])
+        more = "; ..." if len(rows) > _SHOWN else ""
+        out.append(f"{len(rows)} row(s) {reason}: {shown}{more}")
+    return out
+
+
+def _from_pandas(votes: pd.DataFrame, source: str) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(votes, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise UserError(f"{source}: a column holds values of several types: {error}") from None
+
+
+def _resolve(present: Sequence[str], columns: Mapping[str, str], source: str) -> dict[str, str]:
+    unknown = sorted(set(columns) - set(COLUMNS))
+    if unknown:
+        raise UserError(f"{source}: no role {unknown[0]!r} for a column; roles: {', '.join(COLUMNS)}")
+    found = ", ".join(repr(name) for name in present)
+    named = {}
+    for role, usual in COLUMNS.items():
+        wanted = columns.get(role)
+        if wanted is not None and wanted not in present:
+            raise UserError(f"{source}: no column {wanted!r} for {role}. Columns found: {found}")
+        name = wanted or next((name for name in usual if name in present), None)
+        if name is not None:
+            named[role] = name
+        elif role in REQUIRED:
+            raise UserError(
+                f"{source}: no column {role!r}. Columns found: {found}. Expected {', '.join(REQUIRED)}; "
+                f"name the right one for {role}"
+            )
+    return named
+
+
+def _codes(columns: list[pa.ChunkedArray]) -> tuple[list[Ints], list[str]]:
+    """Codes of several columns of one vocabulary, in the order of the labels; -1 for null and empty texts."""
+    encoded = [_texts(column).combine_chunks().dictionary_encode() for column in columns]
+    vocabularies = [part.dictionary.to_pylist() for part in encoded]
+    labels = sorted({text for vocabulary in vocabularies for text in vocabulary} - {""})
+    place = {text: k for k, text in enumerate(labels)}
+    out = []
+    for part, vocabulary in zip(encoded, vocabularies, strict=True):
+        codes = np.array([*(place.get(text, -1) for text in vocabulary), -1], dtype=np.int64)
+        at = pc.fill_null(part.indices, len(vocabulary)).to_numpy(zero_copy_only=False)
+        out.append(codes[at])
+    return out, labels
+
+
+def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        # Frames turn whole numbers with gaps into floats: 7.0 is the label "7", and NaN is none.
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+        whole = pc.cast(column, pa.int64(), safe=False)
+        if pc.all(pc.equal(pc.cast(whole, column.type), column)).as_py():
+            column = whole
+    if pa.types.is_null(column.type) or not pa.types.is_string(column.type):
+        column = column.cast(pa.string())
+    return column
+
+
+def _optional(table: pa.Table, named: dict[str, str], role: str) -> tuple[Ints, list[str]]:
+    if role not in named:
+        return np.full(table.num_rows, -1, dtype=np.int64), []
+    (codes,), labels = _codes([table[named[role]]])
+    return codes, labels
+
+
+def _joint(scenario: Ints, label: Ints) -> Ints:
+    """Codes of a label within its scenario, in their order; -1 without a label."""
+    if label.size == 0 or label.max() < 0:
+        return label
+    joint = (scenario + 1) * (label.max() + 1) + label
+    out = np.full(label.size, -1, dtype=np.int64)
+    there = label >= 0
+    out[there] = np.unique(joint[there], return_inverse=True)[1]
+    return out
+
+
+def _flag_duplicates(
+    reason: NDArray[np.object_], outcome: Ints, counts: NDArray[np.bool_], parts: tuple[Ints, ...]
+) -> None:
+    """Mark all but the first row of each repeated key; the first becomes a tie where the rows contradict."""
+    told = counts & (parts[0] >= 0) & (parts[1] >= 0)
+    at = np.flatnonzero(told)
+    if not at.size:
+        return
+    key = parts[0][at]
+    for part in parts[1:]:
+        key = np.unique(key, return_inverse=True)[1] * (int(part[at].max()) + 1) + part[at]
+    _, first, group, size = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    if size.max() == 1:
+        return
+    highest = np.zeros(size.size, dtype=np.int64)
+    lowest = np.full(size.size, 2, dtype=np.int64)
+    np.maximum.at(highest, group, outcome[at])
+    np.minimum.at(lowest, group, outcome[at])
+    contradict = highest != lowest
+    outcome[at[first[contradict]]] = 2
+    repeated = np.ones(at.size, dtype=bool)
+    repeated[first] = False
+    reason[at[repeated]] = np.where(contradict[group[repeated]], "contradicting_duplicate", "duplicate")
+
+
+def _seconds(table: pa.Table, named: dict[str, str], source: str) -> NDArray[np.float64]:
+    if "seconds" not in named:
+        return np.full(table.num_rows, np.nan)
+    column = table[named["seconds"]]
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
+    try:
+        return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    except pa.ArrowInvalid as error:
+        raise UserError(
+            f"{source}: column {named['seconds']!r}: expected seconds as numbers: {error}"
+        ) from None
+
+
+def _rejected(
+    table: pa.Table, named: dict[str, str], reason: NDArray[np.object_], number: Ints, source: str
+) -> pa.Table:
+    at = np.flatnonzero(reason != "")
+    asked = {role: named[role] for role in (*REQUIRED, "instruction", "annotator") if role in named}
+    parts = table.select(list(dict.fromkeys(asked.values()))).take(pa.array(at)).to_pylist()
+    rows = [
+        {
+            "source": source,
+            "row": int(number[k]),
+            "reason": reason[k],
+            "detail": _detail(str(reason[k]), {role: part[name] for role, name in asked.items()}),
+            "raw": json.dumps(part, ensure_ascii=False, default=str),
+            "annotator": None if "annotator" not in asked else _label(part[asked["annotator"]]),
+        }
+        for k, part in zip(at.tolist(), parts, strict=True)
+    ]
+    return pa.Table.from_pylist(rows, schema=VOTES_REJECTED.schema)
+
+
+def _label(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _detail(reason: str, row: dict[str, Any]) -> str:
+    """What is wrong with a row, in words."""
+    sides = f"{row['model_a']!r} and {row['model_b']!r}"
+    if reason == "unknown_winner":
+        return f"winner {row['winner']!r}; expected one of {', '.join(LABELS)}"
+    if reason == "self_match":
+        return f"{row['model_a']!r} on both sides"
+    if reason == "missing_model":
+        return f"a side has no model: {sides}"
+    if reason == "unknown_model":
+        return f"{sides}: not both among the models that may stand here"
+    again = f"{sides}, instruction {row['instruction']!r}, annotator {row['annotator']!r}: voted on before"
+    return again if reason == "duplicate" else f"{again}, and otherwise; counted once, as a tie"
