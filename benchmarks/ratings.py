@@ -90,7 +90,13 @@ def speed(votes: int, models: int, repeats: int) -> None:
     seconds, _ = best_of(
         1,
         lambda: replicates_of(
-            design, parts, likelihood=likelihood, elo=elo, resamples=RESAMPLES, seed=0, systems=("bradley_terry",)
+            design,
+            parts,
+            likelihood=likelihood,
+            elo=elo,
+            resamples=RESAMPLES,
+            seed=0,
+            systems=("bradley_terry",),
         ),
     )
     line(f"{RESAMPLES} resamples, Bradley-Terry", seconds)
@@ -279,7 +285,9 @@ def coverage(replications: int) -> bool:
         for _ in range(replications):
             coded = code_votes(simulate(league, strength, rng))
             # Two votes of one annotator on the same pair of an instruction count once: none are simulated away.
-            rows = rate_votes(coded, Settings(resamples=RESAMPLES, seed=int(rng.integers(2**31)))).table.to_pandas()
+            rows = rate_votes(
+                coded, Settings(resamples=RESAMPLES, seed=int(rng.integers(2**31)))
+            ).table.to_pandas()
             rows = rows.sort_values(["system", "model"])
             mine, theirs = (rows[rows["system"] == name] for name in ("bradley_terry", "elo"))
             for at, (low, high, value) in enumerate(
@@ -293,13 +301,18 @@ def coverage(replications: int) -> bool:
         share = held / replications
         wrong = (share < WANTED[0]) | (share > WANTED[1])
         fine &= not wrong.any()
-        print(f"{league!s:<66}" + "".join(f"{100 * x:8.1f}%" for x in share) + (" <--" if wrong.any() else ""), flush=True)
+        print(
+            f"{league!s:<66}" + "".join(f"{100 * x:8.1f}%" for x in share) + (" <--" if wrong.any() else ""),
+            flush=True,
+        )
     return fine
 
 
 def main() -> None:
     """Run what the options ask for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--coverage", action="store_true")
     parser.add_argument("--replications", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3)

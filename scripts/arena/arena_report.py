@@ -1,12 +1,11 @@
 """Whether selection helped, how far annotators agree, and each model's worst losses."""
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-
 from magister.arena.agreement import agreement_table
-from magister.arena.bradley_terry import rate_counts
 from magister.arena.gallery import gallery, preference_lines, preference_pairs
+
+from magister.arena.bradley_terry import rate_counts
 from magister.arena.lift import Resampling, selection_lift
 from magister.contracts.arena_tables import SELECTION_LIFT
 from scripts.step import Step, run_step

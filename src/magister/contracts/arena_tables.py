@@ -39,35 +39,33 @@ AGREEMENT_STATISTICS = (
 )
 """What is said of annotators; `docs/arena_votes.md` explains each."""
 
+VECTOR_STATUSES = ("ok", "no_text", "error")
+
 _s, _i, _f, _b = pa.string(), pa.int32(), pa.float64(), pa.bool_()
 _strings = pa.list_(pa.string())
 
 
+# `source`, `source_id`: where a seed comes from, and what identifies it there.
 # `root_id`: the seed an instruction descends from, its own id for a seed; votes are resampled by it.
 INSTRUCTIONS = Contract(
     "instructions",
     _schema(
         {"instruction_id": _s, "scenario": _s, "text": _s, "root_id": _s, "round": _i, "operation": _s},
-        {"parent_id": _s, "generator": _s, "gold": _s, "request_id": _s},
+        {"parent_id": _s, "generator": _s, "gold": _s, "request_id": _s, "source": _s, "source_id": _s},
     ),
     key=("instruction_id",),
     ranges={"round": (0, 1e3)},
 )
+# Rows of a source (round 0) and failed evolutions. `origin`: "<source> <row>", or the parent's id; a parent is
+# evolved once a round.
 INSTRUCTIONS_REJECTED = Contract(
     "instructions_rejected",
     _schema(
-        {
-            "scenario": _s,
-            "parent_id": _s,
-            "round": _i,
-            "operation": _s,
-            "reason": _s,
-            "detail": _s,
-            "raw": _s,
-        },
-        {"generator": _s, "request_id": _s},
+        {"scenario": _s, "round": _i, "origin": _s, "operation": _s, "reason": _s, "detail": _s, "raw": _s},
+        {"parent_id": _s, "source": _s, "source_row": _i, "generator": _s, "request_id": _s},
     ),
-    key=("scenario", "parent_id", "round", "operation", "reason", "raw"),
+    key=("scenario", "round", "origin"),
+    ranges={"round": (0, 1e3), "source_row": (1, 1e9)},
     may_be_empty=True,
 )
 ARENA_RESPONSES = Contract(
@@ -78,6 +76,15 @@ ARENA_RESPONSES = Contract(
     ),
     key=("model", "instruction_id"),
     allowed={"status": RESPONSE_STATUSES},
+)
+# The rows of a file of vectors, in its order. `error`: the code of a failed call, whose row is NaN, as is that of
+# an instruction without a text (an empty response, or a call that failed).
+VECTORS = Contract(
+    "vectors",
+    _schema({"instruction_id": _s, "row": _i, "status": _s}, {"tokens": _i, "truncated": _b, "error": _s}),
+    key=("instruction_id",),
+    allowed={"status": VECTOR_STATUSES},
+    ranges={"row": (0, 1e9), "tokens": (0, 1e9)},
 )
 # Instructions chosen for a pair, `model_a` < `model_b`. Similarity, penalty and objective are null where a method
 # has none; `rank` counts from 1 within pair, scenario and arm.
@@ -261,6 +268,15 @@ ARENA_BOARD = Contract(
 )
 
 ARENA_CONTRACTS = (
-    *(INSTRUCTIONS, INSTRUCTIONS_REJECTED, ARENA_RESPONSES, SELECTIONS, SHEET, SHEET_KEY, ARENA_ASKED),
+    *(
+        INSTRUCTIONS,
+        INSTRUCTIONS_REJECTED,
+        ARENA_RESPONSES,
+        VECTORS,
+        SELECTIONS,
+        SHEET,
+        SHEET_KEY,
+        ARENA_ASKED,
+    ),
     *(ARENA_VERDICTS, VOTES, VOTES_REJECTED, ARENA_AGREEMENT, GALLERY, RATINGS, SELECTION_LIFT, ARENA_BOARD),
 )

@@ -19,9 +19,9 @@ from magister.llm._requests import (
     write_requests,
 )
 from magister.llm._responses import Response, read_responses
-from magister.llm._rows import ERROR_CODES
+from magister.llm._rows import ERROR_CODES, Row, failure, is_finished
 from magister.llm._speaker import Speaker
-from magister.llm._store import Store
+from magister.llm._store import Store, read_row
 from magister.llm.engines import Engine, create_engine
 from magister.llm.engines.scripted import ScriptedReply, player, uniform
 
@@ -33,6 +33,7 @@ __all__ = [
     "ProgressLine",
     "Request",
     "Response",
+    "Row",
     "ScriptedReply",
     "Speaker",
     "Store",
@@ -44,10 +45,13 @@ __all__ = [
     "check_requests",
     "complete",
     "create_engine",
+    "failure",
     "fingerprint",
+    "is_finished",
     "player",
     "read_requests",
     "read_responses",
+    "read_row",
     "request_key",
     "uniform",
     "write_requests",

@@ -19,13 +19,21 @@ _RETRIED = frozenset({"rate_limit", "server", "timeout", "connection"})
 
 
 class Refusal(Exception):
-    """One try failed."""
+    """One try failed.
+
+    Attributes:
+        code: what kind of failure.
+        message: what was said.
+        retry_after: seconds that the server asks to be left alone.
+        attempts: tries so far.
+    """
 
     def __init__(self, code: str, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.retry_after = retry_after
+        self.attempts = 1
 
     @property
     def passing(self) -> bool:
