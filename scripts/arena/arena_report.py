@@ -5,8 +5,8 @@ import pyarrow.compute as pc
 from magister.arena.agreement import agreement_table
 from magister.arena.gallery import gallery, preference_lines, preference_pairs
 
-from magister.arena.bradley_terry import rate_counts
 from magister.arena.lift import Resampling, selection_lift
+from magister.arena.raters import rate_counts, rate_points
 from magister.contracts.arena_tables import SELECTION_LIFT
 from scripts.step import Step, run_step
 

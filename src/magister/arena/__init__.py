@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,15 +11,11 @@ if TYPE_CHECKING:
 
 __all__ = ["rate", "select"]
 
+_WHERE = {"rate": "magister.arena.ratings", "select": "magister.arena.selection"}
+
 
 def __getattr__(name: str) -> Any:
-    # Imported on use: a step of the arena neither waits for nor depends on the code of another.
-    if name == "rate":
-        from magister.arena.ratings import rate
-
-        return rate
-    if name == "select":
-        from magister.arena.selection import select
-
-        return select
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Imported on use and by name: a step of the arena neither waits for nor depends on the code of another.
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_WHERE[name]), name)

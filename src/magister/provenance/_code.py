@@ -28,6 +28,10 @@ def _statements(tree: ast.Module) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.pop()
         yield node
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            # Read by type checkers, never run.
+            waiting += node.orelse
+            continue
         for name in ("body", "orelse", "finalbody", "handlers", "cases"):
             inner = getattr(node, name, None)
             if isinstance(inner, list):
@@ -62,7 +66,7 @@ def code_files(module: str, root: Path = Path(".")) -> tuple[str, ...]:
 
     Returns:
         Paths relative to `root`, sorted: the module and everything of `magister` and `scripts` that it
-        imports, directly or through others. Imports inside functions count.
+        imports, directly or through others. Imports inside functions count, those for type checkers alone do not.
 
     Raises:
         FileNotFoundError: there is no such module.
