@@ -1,0 +1,1 @@
+"""The arena: which model people prefer, on the instructions that tell models apart best."""
