@@ -10,7 +10,7 @@ from magister.items._distractors import MAX_CHARS, Harvest, harvest_distractors
 from magister.items._formats import format_options
 from magister.items._free import free_answer_requests, parse_free_answers
 from magister.items._neighbours import numeric_neighbours
-from magister.items._normalise import normalise_rows
+from magister.items._normalise import normalise_rows, truncate_raw
 from magister.items._order import key_balance
 from magister.items._paraphrase import apply_paraphrases, paraphrase_bodies, paraphrase_review_bodies
 from magister.items._permute import permute_options
@@ -53,5 +53,6 @@ __all__ = [
     "read_rows",
     "review_bodies",
     "rewrite_bodies",
+    "truncate_raw",
     "vary_items",
 ]
