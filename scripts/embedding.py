@@ -16,7 +16,7 @@ from magister.embeddings import (
     vector_table,
     write_vectors,
 )
-from magister.llm import Progress, Store
+from magister.llm import ProgressLine, Store
 from scripts.step import Step
 
 
@@ -32,14 +32,14 @@ def embed(step: Step, texts: Sequence[str | None]) -> Embedded:
     def started() -> Embedder:
         return create_embedder(name, config, weights=weights, tokenizer=tokenizer)
 
-    place = "/".join([step.rule, *step.wildcards.values()])
+    task = "/".join([step.rule, *step.wildcards.values()])
     source = Vectors(
         fingerprint=fingerprint,
         embedder=started,
-        store=Store(Path("store") / "embeddings" / f"{place}.{name}.jsonl"),
+        store=Store(Path("store") / "embedders", name, task),
         replay=step.params["replay"] or os.environ.get("MAGISTER_REPLAY") == "1",
         max_error_share=step.params["max_error_share"],
-        progress=Progress(place),
+        progress=ProgressLine(f"{task} {name}"),
     )
     return embed_texts(texts, source)
 
