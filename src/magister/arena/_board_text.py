@@ -103,6 +103,9 @@ def _parts(board: pa.Table, league: str) -> list[tuple[str, str]]:
     """Scopes and whose votes, overall and all votes first."""
     rows = board.select(["league", "scope", "annotators"]).to_pylist()
     found = {(row["scope"], row["annotators"]) for row in rows if row["league"] == league}
+    if len({scope for scope, _ in found}) == 2:
+        # One scenario: the league is that scenario.
+        found = {part for part in found if part[0] == _SCOPE_FIRST}
     whose = list(_WHOSE)
     return sorted(found, key=lambda part: (part[0] != _SCOPE_FIRST, part[0], whose.index(part[1])))
 
@@ -121,13 +124,13 @@ def _joined(board: pa.Table, part: tuple[str, str, str]) -> list[tuple[Row, Row]
 
 def _text_part(board: pa.Table, part: tuple[str, str, str], width: int) -> list[str]:
     rows = _joined(board, part)
-    name_width = width - 64
+    name_width = width - 61
     level = f"{100 * rows[0][0]['level']:g} %"
     lines = [
         f"Arena, league {part[0]}: {_title(*part[1:])}",
         "",
         f"{'':>3} {'model':<{name_width}}{'BT':>5} {level:<13}{'Elo':>6} {level:<13}{'ranks':>6}{'first':>6}  "
-        f"{'group':<5}".rstrip(),
+        "group",
     ]
     component = rows[0][0]["component"]
     for rating, elo in rows:
@@ -249,7 +252,12 @@ def _notes(board: pa.Table, league: str, document: Mapping[str, Any]) -> list[st
             + (f"; not on it: {missing}." if missing else "; none is missing.")
         )
         for annotators, said in document["notes"].items():
-            notes += [f"{_WHOSE[annotators].capitalize()}: {note}." for note in said]
+            # A scenario's note that the whole league has too says nothing new.
+            notes += [
+                f"{_WHOSE[annotators].capitalize()}: {note}."
+                for note in said
+                if note.partition(": ")[2] not in said
+            ]
     rows = [row for row in board.to_pylist() if row["league"] == league]
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
