@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from magister.arena.agreement import agreement_table
 from magister.arena.sheets import Sheets, annotation_sheet
 from magister.config.models import ModelConfig
-from magister.contracts.arena_tables import ARENA_RESPONSES, INSTRUCTIONS, SELECTIONS, VOTES
+from magister.contracts.arena_tables import ARENA_AGREEMENT, ARENA_RESPONSES, INSTRUCTIONS, SELECTIONS, VOTES
 from magister.llm import Request, Response, ScriptedReply, Speaker, fingerprint
 from magister.llm.engines.scripted import find_player
 from magister.prompts import Prompt, load_prompt
+from magister.provenance._artifact import conform
 
+Row = Mapping[str, Any]
 PROMPTS = Path(__file__).resolve().parents[2] / "prompts"
 
 
@@ -116,3 +119,23 @@ def vote(winner: str = "a", **changes: Any) -> dict[str, Any]:
 def votes(*rows: Mapping[str, Any]) -> pa.Table:
     """A VOTES table."""
     return pa.Table.from_pylist([dict(row) for row in rows], schema=VOTES.schema)
+
+
+def table(rows: pa.Table, key: pa.Table | None = None, resamples: int = 200) -> pa.Table:
+    """What is known of the annotators of votes."""
+    found = agreement_table(rows, key, resamples=resamples, seed=1)
+    assert conform(found, ARENA_AGREEMENT).equals(found)
+    return found
+
+
+def pick(
+    found: pa.Table, statistic: str, kind: str = "person", annotator: str = "", scope: str = "overall"
+) -> Row:
+    """The one row of a statistic."""
+    place = (statistic, scope, kind, annotator)
+    (row,) = [
+        row
+        for row in found.to_pylist()
+        if (row["statistic"], row["scope"], row["annotator_kind"], row["annotator"]) == place
+    ]
+    return dict(row)

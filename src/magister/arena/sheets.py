@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magister.answers import strip_reasoning
-from magister.arena._naming import names_itself
+from magister.arena._naming import names_a_family, names_model
 from magister.contracts.arena_tables import SELECTIONS, SHEET, SHEET_KEY, VOTES_REJECTED
 from magister.errors import UserError
 from magister.llm import uniform
@@ -215,7 +215,11 @@ def _tables(
 
 
 def _self_named(models_a: list[str], models_b: list[str], texts: list[str]) -> pa.Array:
-    """Whether each response gives a model away; a text is searched once per pair of models."""
-    places = list(zip(models_a, models_b, texts, strict=True))
-    found = {place: names_itself(place[2], place[:2]) for place in set(places)}
-    return pa.array([found[place] for place in places], pa.bool_())
+    """Whether each response gives a model away; a text is searched once, and once per model."""
+    family = {text: names_a_family(text) for text in set(texts)}
+    own = {
+        place: names_model(place[1], place[0])
+        for place in {*zip(models_a, texts, strict=True), *zip(models_b, texts, strict=True)}
+    }
+    rows = zip(models_a, models_b, texts, strict=True)
+    return pa.array([family[text] or own[a, text] or own[b, text] for a, b, text in rows], pa.bool_())

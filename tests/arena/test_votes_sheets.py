@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from vote_tables import instructions, league, responses, selections, shuffled
 
-from magister.arena._naming import names_itself
+from magister.arena._naming import names_a_family, names_model
 from magister.arena.sheets import annotation_sheet, comparison_id, first_model, shown_text
 from magister.contracts.arena_tables import SHEET, SHEET_KEY, VOTES_REJECTED
 from magister.errors import UserError
@@ -164,7 +164,7 @@ def test_reasoning_is_not_shown() -> None:
     ],
 )
 def test_a_response_that_names_its_model_is_flagged(text: str) -> None:
-    assert names_itself(text, ["koala-13b", "smol"])
+    assert names_a_family(text) or names_model(text, "koala-13b") or names_model(text, "smol")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,9 @@ def test_a_response_that_names_its_model_is_flagged(text: str) -> None:
     ],
 )
 def test_a_response_about_models_is_not_flagged(text: str) -> None:
-    assert not names_itself(text, ["koala-13b", "smol"])
+    assert not names_a_family(text)
+    assert not names_model(text, "koala-13b")
+    assert not names_model(text, "smol")
 
 
 def test_self_naming_is_flagged_and_left_in_the_text() -> None:
