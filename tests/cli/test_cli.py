@@ -29,6 +29,8 @@ COMMANDS = (
     ("restore",),
     ("score-teaching",),
     ("plan", "teaching"),
+    ("plan", "arena"),
+    ("select",),
 )
 HOSTILE = "[red]x[/red] \x1b[31mred\x1b]0;title\x07 \u202e\r\nnext\x00"
 
