@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from selection_cases import TIGHT, ids_of, normal, pools, vectors, written_out
@@ -30,6 +30,7 @@ def same(one: Picks, other: Picks) -> bool:
     )
 
 
+@settings(deadline=None)
 @given(pools())
 def test_lazy_picks_what_full_greedy_picks_to_the_bit(pool: Pool) -> None:
     similarity, values, k, lam = pool
@@ -51,6 +52,7 @@ def test_lazy_picks_what_full_greedy_picks_from_large_pools(seed: int, width: in
         )
 
 
+@settings(deadline=None)
 @given(pools(), st.sampled_from(["max", "mean"]))
 def test_memory_and_threads_change_no_bit(pool: Pool, penalty: str) -> None:
     similarity, values, k, lam = pool
@@ -58,6 +60,7 @@ def test_memory_and_threads_change_no_bit(pool: Pool, penalty: str) -> None:
     assert same(whole, select(similarity, values, k, lam, penalty=penalty, effort=TIGHT))  # type: ignore[arg-type]
 
 
+@settings(deadline=None)
 @given(pools(), st.sampled_from(["max", "mean"]))
 def test_picks_are_those_of_the_definition(pool: Pool, penalty: str) -> None:
     similarity, values, k, lam = pool
@@ -70,6 +73,7 @@ def test_picks_are_those_of_the_definition(pool: Pool, penalty: str) -> None:
         assert rows == written_out(line, cosine, k, lam, penalty)
 
 
+@settings(deadline=None)
 @given(pools(), st.randoms(use_true_random=False), st.sampled_from(["max", "mean"]))
 def test_the_order_of_rows_changes_no_pick(pool: Pool, shuffle: object, penalty: str) -> None:
     similarity, values, k, lam = pool

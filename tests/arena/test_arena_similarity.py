@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from selection_cases import TIGHT, ids_of, normal, vectors
@@ -58,6 +58,7 @@ def test_neither_memory_nor_threads_change_a_byte(dtype: type, effort: Effort) -
     assert all(whole[pair].tobytes() == parts[pair].tobytes() for pair in whole)
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.sets(st.sampled_from(all_pairs([f"m{k}" for k in range(5)])), min_size=1))
 def test_some_pairs_alone_are_the_bytes_they_are_among_all(some: set[Pair]) -> None:
     models = league(5, 9)
@@ -116,6 +117,7 @@ def written_f1(one: str, other: str) -> float:
 WORDS = st.lists(st.sampled_from(["Ape", "ape", "bee", "cat", "7"]), min_size=1, max_size=9).map(" ".join)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=9), st.integers(1, 4))
 def test_shared_words_are_counted_as_often_as_both_have_them(
     texts: list[tuple[str, str]], at_once: int

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -106,6 +106,7 @@ def test_a_pair_without_a_common_response_has_no_comparison() -> None:
     assert found.counts["missing"].to_pylist() == [COUNT]
 
 
+@settings(deadline=None, max_examples=30)
 @given(
     st.lists(st.sampled_from("abcdefgh"), min_size=3, max_size=6, unique=True),
     st.sampled_from(["max", "mean"]),
@@ -126,6 +127,7 @@ def test_a_model_that_joins_changes_no_comparison_of_the_others(
     assert join_selections(before, added).equals(whole)
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.permutations(range(COUNT)), st.sampled_from(["max", "mean"]))
 def test_neither_order_nor_memory_nor_threads_change_the_table(order: list[int], penalty: str) -> None:
     choice = Choice(k=6, penalty=penalty)  # type: ignore[arg-type]

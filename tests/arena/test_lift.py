@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv
 
@@ -129,6 +129,7 @@ def test_arms_alike_are_not_told_apart() -> None:
     assert outside <= 6
 
 
+@settings(deadline=None, max_examples=20)
 @given(st.permutations(range(48)), st.booleans())
 def test_neither_the_order_of_votes_nor_of_models_changes_a_number(order: list[int], turn: bool) -> None:
     votes = simulated({"discrepant": 0.9, "random": 0.6}, {"discrepant": 0.1, "random": 0.3}, 4)

@@ -31,6 +31,8 @@ COMMANDS = (
     ("plan", "teaching"),
     ("arena", "export"),
     ("arena", "import"),
+    ("plan", "arena"),
+    ("select",),
 )
 HOSTILE = "[red]x[/red] \x1b[31mred\x1b]0;title\x07 \u202e\r\nnext\x00"
 

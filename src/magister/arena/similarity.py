@@ -126,12 +126,13 @@ def _fill(
 
     def work(start: int) -> None:
         stop = min(start + size, len(ids))
-        block = np.empty((stop - start, len(names), width))
+        block = np.empty((len(names), stop - start, width))
         lengths = np.empty((stop - start, len(names)))
         for k, (model, at) in enumerate(zip(models, where, strict=True)):
-            lengths[:, k] = model.read(at[start:stop], block[:, k])
-        first = block if gram else block[:, : len(left)]
-        second = block if gram else np.ascontiguousarray(block[:, among])
+            lengths[:, k] = model.read(at[start:stop], block[k])
+        by_instruction = block.swapaxes(0, 1)
+        first = by_instruction if gram else by_instruction[:, : len(left)]
+        second = by_instruction if gram else block[among].swapaxes(0, 1)
         dots = np.matmul(first, second.swapaxes(1, 2)).reshape(stop - start, -1)[:, cell]
         values[:, start:stop] = cosines(dots, lengths[:, rows], lengths[:, columns]).T
 

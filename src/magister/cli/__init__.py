@@ -13,6 +13,8 @@ from magister.cli import arena, board, items, models, plan
 from magister.cli._printing import visible
 from magister.cli.restore import restore
 from magister.cli.score import EXAMPLE, score_teaching
+from magister.cli.select import EXAMPLE as SELECT_EXAMPLE
+from magister.cli.select import select_command
 from magister.errors import UserError
 
 __all__ = ["app", "main"]
@@ -30,6 +32,7 @@ app.add_typer(plan.app, name="plan")
 app.add_typer(arena.app, name="arena")
 app.command(epilog="Example: magister restore --remote archive")(restore)
 app.command("score-teaching", epilog=EXAMPLE)(score_teaching)
+app.command("select", epilog=SELECT_EXAMPLE)(select_command)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

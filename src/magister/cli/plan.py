@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from magister.cli._plan_arena import EXAMPLE, plan_arena_command
 from magister.cli._printing import Format, FormatOption, ParamsOption, echo, print_rows
 from magister.errors import UserError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from magister.teaching.plan import Ask, Planner, Shape, Size
 
 app = typer.Typer(no_args_is_help=True, help="What a run will ask and cost.")
+app.command("arena", epilog=EXAMPLE)(plan_arena_command)
 
 
 @app.callback()
