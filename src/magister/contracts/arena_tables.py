@@ -55,6 +55,8 @@ INSTRUCTIONS = Contract(
     ),
     key=("instruction_id",),
     ranges={"round": (0, 1e3)},
+    # No source is configured.
+    may_be_empty=True,
 )
 # Rows of a source (round 0) and failed evolutions. `origin`: "<source> <row>", or the parent's id; a parent is
 # evolved once a round.
