@@ -12,6 +12,7 @@ from magister.arena.similarity import Similarities, all_pairs, cosine_similariti
 from magister.arena.tokens import token_similarities
 from magister.arena.vectors import Vectors
 from magister.embeddings import open_vectors
+from magister.errors import UserError
 from scripts.step import Step, run_step
 
 
@@ -56,6 +57,12 @@ def run(step: Step) -> None:
     tables, counts = [], []
     for scenario in step.params["scenarios"]:
         ids = pool.filter(pc.equal(pool["scenario"], scenario))["instruction_id"].combine_chunks()
+        if not len(ids):
+            known = ", ".join(sorted(set(pool["scenario"].to_pylist()))) or "none"
+            raise UserError(
+                f"params.yaml: arena.leagues.{step.wildcards['arena']}.scenarios: no instruction has the scenario "
+                f"{scenario!r}; there are: {known}"
+            )
         parts = _similarities(step, ids, models)
         if step.params["prefilter"]:
             texts = _texts(step, ids)

@@ -22,7 +22,11 @@ JUDGES = {
 def arena_params() -> dict[str, Any]:
     """Three models on sums, four judges and the key, beside a small teaching league."""
     params = scripted_params(4, 1)
-    params["teaching"]["leagues"]["scripted"] |= {"students": ["obedient"], "teachers": ["silent"], "arms": []}
+    params["teaching"]["leagues"]["scripted"] |= {
+        "students": ["obedient"],
+        "teachers": ["silent"],
+        "arms": [],
+    }
     params["items"]["ladder"] = []
     for script, players in (("responder", MODELS), ("pair_judge", JUDGES)):
         for name, args in players.items():
@@ -87,7 +91,9 @@ def test_a_judge_that_cannot_be_read_gives_no_vote_and_is_listed(project: Projec
     votes = project.table("data/arena/leagues/duel/votes.parquet")
     assert "mute" not in {row["annotator"] for row in votes}
     refused = [
-        row for row in project.table("data/arena/leagues/duel/votes_rejected.parquet") if row["annotator"] == "mute"
+        row
+        for row in project.table("data/arena/leagues/duel/votes_rejected.parquet")
+        if row["annotator"] == "mute"
     ]
     assert len(refused) == 2 * 3 * K
     assert all(row["raw"] for row in refused)
@@ -105,7 +111,9 @@ def test_a_model_that_joins_asks_for_its_own_comparisons_only(project: Project) 
     params["arena"]["leagues"]["duel"]["models"].append("wordy")
     project.write_params(params)
     said = project.build()
-    old = [row for row in project.table("data/arena/leagues/duel/votes.parquet") if "wordy" not in row.values()]
+    old = [
+        row for row in project.table("data/arena/leagues/duel/votes.parquet") if "wordy" not in row.values()
+    ]
     new = [row for row in project.table("data/arena/leagues/duel/votes.parquet") if "wordy" in row.values()]
     assert len(old) == 4 * 3 * K
     assert len(new) == 4 * 3 * K

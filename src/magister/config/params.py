@@ -119,8 +119,11 @@ class Params(Section):
             )
         if self.arena.embedder is None and (self.arena.leagues or self.arena.evolution.rounds):
             raise ValueError("arena.embedder: name one of embedders")
-        # A source whose rows name their own scenarios may hold any.
-        open_ended = any(source.columns.scenario is not None for source in self.arena.sources.values())
+        # Rows of a file may name scenarios of their own; the step that selects looks again.
+        open_ended = any(
+            source.kind != "generated" and source.columns.scenario != ""
+            for source in self.arena.sources.values()
+        )
         scenarios = {source.scenario for source in self.arena.sources.values()}
         for name, league in self.arena.leagues.items():
             where = f"arena.leagues.{name}"
