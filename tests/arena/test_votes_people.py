@@ -5,18 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vote_tables import league
+from vote_tables import instructions, league, responses, selections
 
-from magister.arena._votes import arm_votes
 from magister.arena.people import COLUMNS, LABELS, Imported, Sheet, export_csv, export_jsonl, import_sheets
-from magister.arena.sheets import Sheets
-from magister.contracts.arena_tables import SHEET, VOTES, VOTES_REJECTED
+from magister.arena.sheets import Sheets, annotation_sheet
+from magister.arena.ballots import arm_votes
+from magister.contracts.arena_tables import AGREEMENT_STATISTICS, SHEET, VOTES, VOTES_REJECTED
 from magister.errors import CheckFailed, UserError
 from magister.provenance._artifact import conform
 
@@ -219,3 +220,26 @@ def test_no_files_are_no_votes() -> None:
 def test_votes_of_an_unknown_arm_are_an_error() -> None:
     with pytest.raises(UserError, match="arm 'both' is unknown"):
         arm_votes(read(filled("1")).votes, "both")
+
+
+def test_an_arm_has_all_its_votes_also_those_on_what_both_chose() -> None:
+    said = {(model, name): f"{model}{name}" for model in "ab" for name in ("i1", "i2", "i3")}
+    chosen = selections(
+        ("a", "b", "i1"), ("a", "b", "i2"), ("a", "b", "i1", "random"), ("a", "b", "i3", "random")
+    )  # fmt: skip
+    made = annotation_sheet(chosen, instructions("i1", "i2", "i3"), responses(said), seed=0)
+    rows = [
+        (line, {"comparison_id": name, "winner": "1"})
+        for line, name in enumerate(made.key["comparison_id"].to_pylist())
+    ]
+    cast = import_sheets([Sheet("ann.csv", rows, annotator="ann")], made.key).votes
+    arms = {
+        arm: sorted(arm_votes(cast, arm)["instruction_id"].to_pylist()) for arm in ("discrepant", "random")
+    }
+    assert arms == {"discrepant": ["i1", "i2"], "random": ["i1", "i3"]}
+
+
+def test_every_label_and_statistic_is_documented() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "arena_votes.md").read_text(encoding="utf-8")
+    words = {*LABELS, *AGREEMENT_STATISTICS}
+    assert {word for word in words if f"`{word}`" not in page} == set()

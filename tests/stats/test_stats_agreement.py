@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from magister.stats import UnitBootstrap, intraclass_correlation, krippendorff_alpha, weighted_kappa
+from magister.stats._agreement import _on_grid
 
 NONE = UnitBootstrap(resamples=0, seed=1)
 PLAN = UnitBootstrap(resamples=300, seed=1)
@@ -212,3 +213,18 @@ def test_human_scores_of_edubench(cases: Path) -> None:
     paired = scores[~np.isnan(scores).any(axis=1)]
     assert np.corrcoef(paired.T)[0, 1] == pytest.approx(0.477, abs=5e-4)
     assert np.abs(paired[:, 0] - paired[:, 1]).mean() == pytest.approx(1.32, abs=5e-3)
+
+
+@given(
+    hnp.arrays(np.float64, st.tuples(st.integers(1, 40), st.just(2)), elements=st.floats(0, 1e6)),
+    st.integers(0, 99),
+)
+def test_sums_on_a_grid_add_up_to_the_same_bits_in_any_order(sums: NDArray, seed: int) -> None:
+    fine = _on_grid(sums)
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)))
+    totals = {
+        tuple(np.add.accumulate((fine * drawn[:, None])[rng.permutation(len(sums))])[-1]) for _ in range(5)
+    }
+    assert len(totals) == 1
+    assert np.abs(fine - sums).max() <= 2.0**-50 * max(1.0, sums.max()) * len(sums)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from magister.answers import parse_pairwise
-from magister.arena._votes import Choice, cast_votes, rejected_table
+from magister.arena.ballots import Choice, cast_votes, rejected_table
 from magister.contracts.arena_tables import ARENA_ASKED
 from magister.errors import UserError
 from magister.llm import Request, Response, Speaker

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magister.answers import equal_values, extract_value
-from magister.arena._votes import Choice, cast_votes, rejected_table
+from magister.arena.ballots import Choice, cast_votes, rejected_table
 from magister.contracts.arena_tables import ARENA_VERDICTS
 from magister.errors import UserError
 

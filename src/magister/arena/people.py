@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from magister.arena._votes import Choice, cast_votes, rejected_table
+from magister.arena.ballots import Choice, cast_votes, rejected_table
 from magister.errors import CheckFailed, UserError
 
 COLUMNS = ("comparison_id", "instruction", "response_1", "response_2", "winner", "annotator", "seconds")

@@ -93,7 +93,9 @@ def krippendorff_alpha(ratings: ArrayLike, measurement: Measurement, plan: UnitB
         else:
             raise ValueError(f"measurement {measurement!r} is unknown; expected nominal, ordinal or interval")
     why = "all ratings are equal: no disagreement can be expected"
-    return _estimate(sums, statistic, _kept(plan, units), n=int(m.sum()), undefined=why)
+    return _estimate(
+        sums, statistic, _kept(plan, units), n=int(m.sum()), undefined=why, on_grid=measurement == "nominal"
+    )
 
 
 def intraclass_correlation(ratings: ArrayLike, raters: Raters, plan: UnitBootstrap) -> Estimate:
@@ -266,13 +268,16 @@ def _estimate(
     n: int,
     undefined: str,
     left: int = 0,
+    on_grid: bool = False,
 ) -> Estimate:
-    """Add sums up per cluster and resample those."""
+    """Add sums up per cluster and resample those; sums on a grid have the same totals on any number of threads."""
     if plan.clusters is not None:
         labels, code = np.unique(np.asarray(plan.clusters), return_inverse=True)
         order = np.argsort(code, kind="stable")
         starts = np.searchsorted(code[order], np.arange(labels.size))
         sums = np.add.reduceat(sums[order], starts, axis=0)
+    if on_grid:
+        sums = _on_grid(sums)
     weights = bootstrap_weights(["units"] * sums.shape[0], resamples=plan.resamples, seed=plan.seed)
     found = statistic_intervals(sums, statistic, weights, level=plan.level).item()
     reason = undefined if found.value is None else found.reason
@@ -280,3 +285,14 @@ def _estimate(
         reason = "; ".join(part for part in (reason, f"{left} units without every rating left out") if part)
     status = "undefined" if found.value is None else found.status
     return replace(found, n=n, status=status, reason=reason)
+
+
+def _on_grid(sums: FloatArray) -> FloatArray:
+    """Round to multiples of a power of two so fine that every total of a resample is exact in a float.
+
+    Then no order of additions, and so no number of threads, can change a bit of it. What is lost is about the number
+    of clusters times the float's own rounding.
+    """
+    bound = np.abs(sums).max(initial=1.0) * sums.shape[0]
+    bits = 52 - int(np.ceil(np.log2(bound)))
+    return np.ldexp(np.rint(np.ldexp(sums, bits)), -bits)
