@@ -1,17 +1,13 @@
 """The arena: few, well-chosen comparisons of models, and the ratings that follow."""
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import Any
 
-if TYPE_CHECKING:
-    from magister.arena.selection import select
-
-__all__ = ["select"]
+# Loaded when asked for, by name: a step of the arena neither waits for nor depends on the code of another.
+_PUBLIC = {"select": "magister.arena.selection"}
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for, and nothing before that."""
-    if name == "select":
-        from magister.arena.selection import select
-
-        return select
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
