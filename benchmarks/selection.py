@@ -3,8 +3,9 @@
 Usage: python benchmarks/selection.py [--models 8] [--instructions 30000] [--width 1536] [--memory 2] [--plain 4]
 
 Writes made-up vectors (topics with noise, float16) into a temporary folder, then picks K = 10 instructions for every
-pair: exact cosines by blocks, lazy greedy. `plain` does some pairs the obvious way, in float32, and tells how often the
-picks agree; its time is scaled to all pairs. Files lie in the system's cache when the clock starts ("after load").
+pair: exact cosines by blocks, lazy greedy. `plain` does some pairs the obvious way, whole files in memory as float32,
+and tells how often the picks agree; its time is scaled to all models and pairs. Files lie in the system's cache when
+the clock starts ("after load").
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from magister.arena._threads import Effort
+from magister.arena.effort import Effort
 from magister.arena.selection import select
 from magister.arena.similarity import all_pairs, cosine_similarities
 from magister.arena.vectors import Vectors
@@ -46,6 +47,19 @@ class Peak:
         page = resource.getpagesize()
         while not self._stop.wait(0.01):
             self.bytes = max(self.bytes, int(Path("/proc/self/statm").read_text().split()[1]) * page)
+
+
+class Clock:
+    """Seconds, and seconds of all cores, summed over its uses."""
+
+    seconds = cpu = 0.0
+
+    def __enter__(self) -> None:
+        self._begin = time.perf_counter(), time.process_time()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.perf_counter() - self._begin[0]
+        self.cpu += time.process_time() - self._begin[1]
 
 
 def make(folder: Path, models: int, instructions: int, width: int) -> None:
@@ -109,33 +123,41 @@ def run(folder: Path, options: argparse.Namespace) -> None:
     questions = Vectors("instructions", np.load(folder / "instructions.npy", mmap_mode="r"), ids)
     effort = Effort(int(options.memory * 2**30), options.threads)
     found: dict[tuple[str, str], list[int]] = {}
-    alike = picked = 0.0
+    alike, picked = Clock(), Clock()
     with Peak() as peak:
-        begin = time.perf_counter()
-        for part in cosine_similarities(models, ids, effort=effort):
-            half = time.perf_counter()
-            alike += half - begin
-            picks = select(part.values, questions, K, LAMBDA, effort=effort)
+        parts = cosine_similarities(models, ids, effort=effort)
+        while True:
+            with alike:
+                part = next(parts, None)
+            if part is None:
+                break
+            with picked:
+                picks = select(part.values, questions, K, LAMBDA, effort=effort)
             found |= dict(zip(part.pairs, picks.rows.tolist(), strict=True))
-            begin = time.perf_counter()
-            picked += begin - half
     pairs = all_pairs([model.name for model in models])
     shape = f"{options.models} models, {len(pairs)} pairs, {options.instructions:,} instructions, {options.width} wide"
     print(f"{shape}, K = {K}, lambda = {LAMBDA:g}, {effort.workers()} threads")
-    print(f"{'':24}{'seconds':>10}{'pairs':>8}{'s for all pairs':>17}")
-    for label, seconds in (("similarities", alike), ("lazy greedy", picked), ("both", alike + picked)):
-        print(f"{label:24}{seconds:10.2f}{len(pairs):8}{seconds:17.2f}")
+    print(f"{'':24}{'seconds':>10}{'CPU':>10}{'pairs':>8}{'s for all pairs':>17}")
+    both = alike.seconds + picked.seconds
+    for label, seconds, cpu in (
+        ("similarities", alike.seconds, alike.cpu),
+        ("lazy greedy", picked.seconds, picked.cpu),
+        ("both", both, alike.cpu + picked.cpu),
+    ):
+        print(f"{label:24}{seconds:10.2f}{cpu:10.2f}{len(pairs):8}{seconds:17.2f}")
     if options.plain:
-        load = np.load(folder / "instructions.npy").astype(np.float32)
         some = pairs[:: max(1, len(pairs) // options.plain)][: options.plain]
-        read = {name: np.load(folder / f"{name}.npy").astype(np.float32) for pair in some for name in pair}
-        begin = time.perf_counter()
-        rows = {pair: plain(read[pair[0]], read[pair[1]], load) for pair in some}
-        seconds = time.perf_counter() - begin
-        whole = seconds / len(some) * len(pairs)
-        print(f"{'plain NumPy, float32':24}{seconds:10.2f}{len(some):8}{whole:17.2f}")
+        names = sorted({"instructions", *(name for pair in some for name in pair)})
+        reading, picking = Clock(), Clock()
+        with reading:
+            read = {name: np.load(folder / f"{name}.npy").astype(np.float32) for name in names}
+        with picking:
+            rows = {pair: plain(read[pair[0]], read[pair[1]], read["instructions"]) for pair in some}
+        whole = reading.seconds / len(names) * (len(models) + 1) + picking.seconds / len(some) * len(pairs)
+        seconds, cpu = reading.seconds + picking.seconds, reading.cpu + picking.cpu
+        print(f"{'plain NumPy, float32':24}{seconds:10.2f}{cpu:10.2f}{len(some):8}{whole:17.2f}")
         same = sum(found[pair] == rows[pair] for pair in some)
-        print(f"ratio {whole / (alike + picked):.1f}; the same picks in {same} of {len(some)} pairs")
+        print(f"ratio {whole / both:.1f}; the same picks in {same} of {len(some)} pairs")
     print(
         f"peak memory of the selection {peak.bytes / 2**30:.2f} GiB (working arrays {options.memory:g} GiB)"
     )

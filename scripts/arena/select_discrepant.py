@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from magister.arena.responses import response_texts
 
 from magister.arena.comparisons import Choice, choose_comparisons
 from magister.arena.prefilter import PreFilter, filter_similarities
+from magister.arena.responses import response_texts
 from magister.arena.similarity import Similarities, all_pairs, cosine_similarities
 from magister.arena.tokens import token_similarities
 from magister.arena.vectors import Vectors

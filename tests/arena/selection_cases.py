@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from magister.arena._threads import Effort
+from magister.arena.effort import Effort
 from magister.arena.vectors import Vectors
 
 # So little that every block is one instruction, or one pair.

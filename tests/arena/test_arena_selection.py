@@ -16,9 +16,10 @@ from selection_cases import TIGHT, ids_of, normal, pools, vectors, written_out
 
 import magister.arena
 from magister.arena._grid import BITS, cosines, to_grid
-from magister.arena._threads import Effort
+from magister.arena.effort import Effort
 from magister.arena.selection import Picks, select
 from magister.errors import UserError
+from magister.provenance import code_files
 
 Pool = tuple[NDArray[np.float64], NDArray[np.float64], int, float]
 
@@ -86,6 +87,13 @@ def test_the_order_of_rows_changes_no_pick(pool: Pool, shuffle: object, penalty:
     named = np.array([*names, ""]), np.array([*moved, ""])
     assert named[0][first.rows].tolist() == named[1][second.rows].tolist()
     assert first.objective.tobytes() == second.objective.tobytes()
+
+
+def test_many_pairs_pick_what_each_picks_alone() -> None:
+    similarity, values = np.random.default_rng(6).uniform(0.5, 1, (80, 50)), normal(6, 50, 8)
+    together = select(similarity, values, 5, 1.0)
+    alone = [select(line, values, 5, 1.0).rows.tolist() for line in similarity]
+    assert together.rows.tolist() == alone
 
 
 def test_ties_go_to_the_least_id_and_not_to_the_first_row() -> None:
@@ -168,7 +176,7 @@ def test_threads_of_the_linear_algebra_change_no_byte(tmp_path: Path) -> None:
     script = tmp_path / "pick.py"
     script.write_text(
         "import hashlib, numpy as np, pyarrow as pa\n"
-        "from magister.arena._threads import Effort\n"
+        "from magister.arena.effort import Effort\n"
         "from magister.arena.selection import select\n"
         "from magister.arena.similarity import cosine_similarities\n"
         "from magister.arena.vectors import Vectors\n"
@@ -203,6 +211,14 @@ def test_one_pair_may_be_a_vector() -> None:
     assert one.rows.tolist() == many.rows[0].tolist()
     assert one.rows.shape == (5,)
     assert int(one.eligible) == 30
+
+
+def test_a_step_of_the_arena_does_not_depend_on_the_code_of_selection() -> None:
+    root = Path(__file__).resolve().parents[2]
+    assert code_files("magister.arena", root) == (
+        "src/magister/__init__.py",
+        "src/magister/arena/__init__.py",
+    )
 
 
 def test_the_public_name_is_found_and_others_are_not() -> None:

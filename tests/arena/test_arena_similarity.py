@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from selection_cases import TIGHT, ids_of, normal, vectors
 
-from magister.arena._threads import Effort
+from magister.arena.effort import Effort
 from magister.arena.prefilter import PreFilter, filter_similarities
 from magister.arena.similarity import Pair, Similarities, all_pairs, cosine_similarities
 from magister.arena.similarity_tables import tabled_similarities

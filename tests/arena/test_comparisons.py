@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy import stats
 from selection_cases import TIGHT, ids_of, normal, vectors
 
-from magister.arena._threads import Effort
 from magister.arena.comparisons import (
     Choice,
     Chosen,
@@ -22,6 +21,7 @@ from magister.arena.comparisons import (
     join_selections,
     pairs_to_plan,
 )
+from magister.arena.effort import Effort
 from magister.arena.random_arm import draw_random, hash_ids, pair_key, split_budget
 from magister.arena.selection import select
 from magister.arena.similarity import Pair, Similarities, all_pairs, cosine_similarities

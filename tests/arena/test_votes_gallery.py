@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from vote_tables import league, shuffled
 
-from magister.arena.gallery import gallery, preference_lines, preference_pairs
 from magister.arena.ballots import Choice, cast_votes
+from magister.arena.gallery import gallery, preference_lines, preference_pairs
 from magister.contracts.arena_tables import GALLERY
 from magister.errors import UserError
 from magister.provenance._artifact import conform

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from vote_tables import instructions, league, responses, selections
 
+from magister.arena.ballots import arm_votes
 from magister.arena.people import COLUMNS, LABELS, Imported, Sheet, export_csv, export_jsonl, import_sheets
 from magister.arena.sheets import Sheets, annotation_sheet
-from magister.arena.ballots import arm_votes
 from magister.contracts.arena_tables import AGREEMENT_STATISTICS, SHEET, VOTES, VOTES_REJECTED
 from magister.errors import CheckFailed, UserError
 from magister.provenance._artifact import conform

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from magister.arena._grid import FloatArray, cosines
-from magister.arena._threads import Effort, each
+from magister.arena.effort import Effort, each
 from magister.arena.vectors import Positions, Vectors
 
 _BLOCK_BYTES = 16 * 2**20
@@ -20,13 +20,15 @@ class Candidates:
         length: lengths on the grid, shape (N,).
     """
 
-    def __init__(self, vectors: Vectors, at: Positions, effort: Effort) -> None:
-        """Read the lengths of all vectors, and the vectors where they fit into a quarter of the memory.
+    def __init__(self, vectors: Vectors, at: Positions, effort: Effort, passes: float = 2.0) -> None:
+        """Read the lengths of all vectors.
 
         Args:
             vectors: of the instructions.
             at: row of each instruction, shape (N,), -1 for none.
             effort: memory and threads.
+            passes: how often all vectors are needed, roughly. More than once, and they are kept where they fit into a
+                quarter of the memory: to fill fresh memory takes longer than to read a file a second time.
 
         Raises:
             UserError: for an infinite component.
@@ -35,7 +37,7 @@ class Candidates:
         self._vectors, self._at, self._effort = vectors, at, effort
         row = 8 * max(vectors.width, 1)
         self.step = max(1, min(_BLOCK_BYTES, effort.memory // 8 // effort.workers()) // row)
-        held = at.size * row <= effort.memory // 4
+        held = passes > 1 and at.size * row <= effort.memory // 4
         self._rows = np.empty((at.size, vectors.width)) if held else None
         self.length = np.empty(at.size)
 

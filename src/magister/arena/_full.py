@@ -6,7 +6,7 @@ import numpy as np
 
 from magister.arena._candidates import Candidates
 from magister.arena._grid import FloatArray, cosines
-from magister.arena._threads import Effort, each
+from magister.arena.effort import Effort, each
 from magister.arena.vectors import Positions
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from magister.arena._grid import FloatArray
-from magister.arena._threads import Effort
+from magister.arena.effort import Effort
 from magister.arena.random_arm import draw_random, hash_ids, pair_key, split_budget
 from magister.arena.selection import Penalty, Picks, select
 from magister.arena.similarity import Pair, Similarities, all_pairs

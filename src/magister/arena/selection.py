@@ -15,12 +15,13 @@ from magister.arena._candidates import Candidates
 from magister.arena._full import full_picks
 from magister.arena._grid import FloatArray
 from magister.arena._lazy import lazy_picks
-from magister.arena._threads import Effort
+from magister.arena.effort import Effort
 from magister.arena.vectors import Vectors, check_unique, string_array
 from magister.errors import UserError
 
 Penalty = Literal["max", "mean"]
 Method = Literal["lazy", "full"]
+_PAIRS_PER_PASS = 64
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,14 @@ def select(
     else:
         order = None
     effort = effort or Effort()
-    pool = Candidates(vectors, np.asarray(at, dtype=np.int64), effort)
+    lazy = (method, penalty) == ("lazy", "max")
+    # Lazy evaluation reads all vectors once, and some rows for every pair.
+    passes = len(values) / _PAIRS_PER_PASS if lazy else float(k - 1)
+    pool = Candidates(vectors, np.asarray(at, dtype=np.int64), effort, passes)
     missing = np.isnan(values).sum(axis=1).astype(np.int64)
     if pool.absent.any():
         values = np.where(pool.absent, np.nan, values)
-    pick = lazy_picks if (method, penalty) == ("lazy", "max") else full_picks
+    pick = lazy_picks if lazy else full_picks
     rows, penalties = pick(values, pool, k, lam, penalty, effort)
     found = rows >= 0
     chosen = np.take_along_axis(values, np.maximum(rows, 0), axis=1) if values.size else np.zeros(rows.shape)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from magister.arena._grid import FloatArray, cosines
-from magister.arena._threads import Effort, each
-from magister.arena.vectors import Positions, Vectors
+from magister.arena.effort import Effort, each
+from magister.arena.vectors import Vectors
 from magister.errors import UserError
 
 Pair = tuple[str, str]
@@ -137,19 +136,3 @@ def _fill(
         values[:, start:stop] = cosines(dots, lengths[:, rows], lengths[:, columns]).T
 
     each(work, range(0, len(ids), size), effort)
-
-
-def count_missing(values: FloatArray) -> NDArray[np.int64]:
-    """Instructions without a similarity, per pair, shape (P,)."""
-    return np.isnan(values).sum(axis=1).astype(np.int64)
-
-
-__all__ = [
-    "Effort",
-    "Pair",
-    "Positions",
-    "Similarities",
-    "all_pairs",
-    "cosine_similarities",
-    "count_missing",
-]

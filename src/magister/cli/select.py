@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from magister.arena._threads import Effort
+    from magister.arena.effort import Effort
     from magister.arena.similarity import Similarities
 
 EXAMPLE = (
@@ -69,8 +69,8 @@ def select_command(
     Similarities have the columns instruction_id, model_a, model_b and
     similarity (-1 to 1, empty where it is unknown), in any order.
     """
-    from magister.arena._threads import Effort
     from magister.arena.comparisons import Choice, choose_comparisons
+    from magister.arena.effort import Effort
 
     if (similarities is None) == (not model):
         raise UserError("give either a file of similarities or --model NAME=FILE.npy for two or more models")

@@ -1,4 +1,4 @@
-"""Blocks of work over threads. Speed alone depends on it: every block writes its own part of a result."""
+"""Memory and threads. Speed alone depends on them: every block of work writes its own part of a result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,11 @@ class Effort:
 
     def workers(self) -> int:
         """Threads that work, 1 or more."""
-        return max(1, self.threads or len(os.sched_getaffinity(0)))
+        if self.threads is not None:
+            return max(1, self.threads)
+        # Not every system lets a process be held to some of its cores.
+        known = hasattr(os, "sched_getaffinity")
+        return len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
 
 
 @cache
