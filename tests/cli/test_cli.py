@@ -26,6 +26,8 @@ COMMANDS = (
     ("models", "check"),
     ("items", "check"),
     ("board", "teaching"),
+    ("board", "arena"),
+    ("board", "all"),
     ("restore",),
     ("score-teaching",),
     ("plan", "teaching"),

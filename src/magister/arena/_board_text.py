@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,23 +20,33 @@ _WHOSE = {
     "key": "the answer key",
 }
 _MEASURES = {
-    "decisive": "votes that name a winner",
-    "vote_agreement": "votes for the better model by all others",
-    "pair_agreement": "pairs won by the better model",
-    "width": "interval of one vote, points",
-    "relative_width": "the same over the spread of ratings",
+    "decisive": "decisive votes",
+    "vote_agreement": "votes for the better",
+    "pair_agreement": "pairs to the better",
+    "width": "points of one vote",
+    "relative_width": "the same over spread",
 }
 _STATISTICS = {
-    "alpha": "agreement of annotators (Krippendorff's alpha)",
-    "pairwise_agreement": "two annotators agree",
+    "alpha": "Krippendorff's alpha",
+    "pairwise_agreement": "two agree",
     "agreement_with_people": "agrees with people",
-    "kappa_with_people": "agrees with people, kappa",
-    "first_share": "the response shown first wins",
-    "flip_share": "both orders contradict each other",
-    "longer_share": "the longer response wins",
+    "kappa_with_people": "kappa with people",
+    "first_share": "first shown wins",
+    "flip_share": "orders contradict",
+    "longer_share": "longer wins",
     "decisive_share": "names a winner",
-    "self_named_share": "responses that name their model",
+    "self_named_share": "names its model",
 }
+_KEYS = (
+    "BT: Bradley-Terry on Elo's scale, mean 1000. Elo: the paper's, in the limit of all orders of the votes. ranks: "
+    "interval of the rank. first: share of resamples in which the model is first, ties counting for all. group: models "
+    "that share a letter are not told apart. An open end (..) stands for no bound.",
+    "selection lift: decisive votes name a winner; the better is the one that all other votes put first; points of "
+    "one vote: width of the interval it would give. Selected instructions helped where the difference is above 0 "
+    "in the first three rows and below 0 in the last two, with an interval that leaves out 0.",
+    "annotators: of votes with a winner, how often the response shown first, or the longer one, wins (50 % without "
+    "bias); orders contradict: a judge's two orders do not name the same response, which counts as a tie.",
+)
 _SHARES = ("decisive", "vote_agreement", "pair_agreement")
 
 
@@ -55,8 +66,11 @@ def render_text(board: pa.Table, documents: Mapping[str, Mapping[str, Any]], wid
         return "No arena has been rated yet.\n"
     lines: list[str] = []
     for league in sorted(set(board["league"].to_pylist())):
-        for scope, annotators in _parts(board, league):
-            lines += _text_part(board, (league, scope, annotators), width)
+        parts = _parts(board, league)
+        for scope, annotators in parts:
+            # Scenarios by kind of annotator are in the Markdown and the table.
+            if scope == _SCOPE_FIRST or annotators == "all":
+                lines += _text_part(board, (league, scope, annotators), width)
         for title, table in _tables(documents.get(league, {})):
             lines += [*_columns(title, table, width), ""]
         for note in _notes(board, league, documents.get(league, {})):
@@ -142,6 +156,9 @@ def _text_part(board: pa.Table, part: tuple[str, str, str], width: int) -> list[
             f"{_whole(rating['rating']):>5} {_span(rating):<13}{_whole(elo['rating']):>6} {_span(elo):<13}"
             f"{_ranks(rating):>6}{_chance(rating):>6}  {_cut(rating['group'] or '-', 5):<5}".rstrip()
         )
+    for group in unresolved([rating for rating, _ in rows]):
+        said = f"unresolved: {', '.join(group)}: these votes do not tell them apart"
+        lines += textwrap.wrap(said, width, initial_indent="    ", subsequent_indent="      ")
     return [*lines, ""]
 
 
@@ -161,7 +178,10 @@ def _markdown_part(board: pa.Table, part: tuple[str, str, str]) -> list[str]:
         cells += [f"{rating['wins']}-{rating['losses']}-{rating['ties']}"]
         cells.append(escape(rating["reason"] if rating["status"] != "ok" else ""))
         lines.append("| " + " | ".join(cells) + " |")
-    return [*lines, ""]
+    lines.append("")
+    for group in unresolved([rating for rating, _ in rows]):
+        lines += [f"Unresolved: {escape(', '.join(group))}: these votes do not tell them apart.", ""]
+    return lines
 
 
 def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, list[list[str]]]]:
@@ -172,22 +192,35 @@ def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, list[list[str]]]
         yield "votes", [head, *(_vote_row(row) for row in votes)]
     lift = document.get("lift", [])
     if lift:
-        cells = {(row["measure"], row["arm"]): _estimate(row, row["measure"] in _SHARES) for row in lift}
+        cells = {(row["measure"], row["arm"]): _lift_cell(row) for row in lift}
         arms = ("discrepant", "random", "difference")
         rows = [
             [words, *(cells.get((measure, arm), "-") for arm in arms)] for measure, words in _MEASURES.items()
         ]
-        yield "did selection help?", [["", "selected", "random", "difference"], *rows]
+        yield "selection lift", [["", "selected", "random", "difference"], *rows]
     agreement = document.get("agreement", [])
     if agreement:
-        chosen = sorted(
-            agreement, key=lambda row: (list(_STATISTICS).index(row["statistic"]), row["annotator"])
-        )
+        each = Counter((row["statistic"], row["annotator_kind"]) for row in agreement if row["annotator"])
+        # A kind with one annotator is that annotator.
+        shown = [
+            row
+            for row in agreement
+            if row["annotator"]
+            or row["annotator_kind"] in ("all", "none")
+            or each[row["statistic"], row["annotator_kind"]] > 1
+        ]
+        chosen = sorted(shown, key=lambda row: (list(_STATISTICS).index(row["statistic"]), row["annotator"]))
         rows = [
             [_STATISTICS[row["statistic"]], _who(row), str(row["n"]), _estimate(row, _is_share(row))]
             for row in chosen
         ]
         yield "annotators", [["", "who", "n", "value"], *rows]
+
+
+def _lift_cell(row: Row) -> str:
+    if row["measure"] in _SHARES:
+        return _estimate(row, True)
+    return _estimate(row, False, digits=0 if row["measure"] == "width" else 1)
 
 
 def _vote_row(row: Row) -> list[str]:
@@ -207,7 +240,9 @@ def _vote_row(row: Row) -> list[str]:
 def _who(row: Row) -> str:
     if row["annotator"]:
         return str(row["annotator"])
-    return {"all": "all", "none": "-"}.get(row["annotator_kind"], f"all of kind {row['annotator_kind']}")
+    return {"all": "all", "none": "-", "judge": "all judges", "person": "all people"}.get(
+        row["annotator_kind"], "key"
+    )
 
 
 def _is_share(row: Row) -> bool:
@@ -219,7 +254,7 @@ def _columns(title: str, table: Sequence[Sequence[str]], width: int) -> list[str
     rows = [[title, *table[0][1:]], *table[1:]]
     widths = [max(len(row[place]) for row in rows) + 2 for place in range(1, len(rows[0]))]
     # The last column may run over: it is put on a line of its own.
-    first = max(width - sum(widths), 24)
+    first = max(min(width - sum(widths), max(len(row[0]) for row in rows) + 1), 16)
     lines = []
     for row in rows:
         line = f"{_cut(row[0], first - 1):<{first}}" + "".join(
@@ -240,11 +275,6 @@ def _columns(title: str, table: Sequence[Sequence[str]], width: int) -> list[str
 
 def _notes(board: pa.Table, league: str, document: Mapping[str, Any]) -> list[str]:
     notes = []
-    for scope, annotators in _parts(board, league):
-        for group in unresolved(board_rows(board, league, scope, annotators, "bradley_terry")):
-            notes.append(
-                f"Unresolved, {_title(scope, annotators)}: {', '.join(group)}: votes do not tell them apart."
-            )
     if document:
         missing = ", ".join(f"{reason} {count}" for reason, count in document["missing"].items())
         notes.append(
@@ -268,10 +298,9 @@ def _notes(board: pa.Table, league: str, document: Mapping[str, Any]) -> list[st
         notes.append(f"{names} ({_WHOSE[annotators]}): {reason}.")
     first = rows[0]
     notes.append(
-        f"BT: Bradley-Terry on Elo's scale, mean 1000. Elo: the paper's, in the limit of all orders of the votes. "
-        f"Intervals: {100 * first['level']:g} %, {first['resamples']} resamples of instructions (seed "
-        f"{first['seed']}); an open end (..) stands for no bound. group: models that share a letter are not told apart."
+        f"Intervals: {100 * first['level']:g} %, {first['resamples']} resamples of instructions (seed {first['seed']})."
     )
+    notes += _KEYS
     return notes
 
 
@@ -298,9 +327,9 @@ def _chance(row: Row) -> str:
     return "-" if row["p_first"] is None else f"{100 * row['p_first']:.0f} %"
 
 
-def _estimate(row: Row, share: bool) -> str:
+def _estimate(row: Row, share: bool, digits: int = 2) -> str:
     """Value and interval; shares in percent."""
-    factor, digits = (100, 0) if share else (1, 2)
+    factor, digits = (100, 0) if share else (1, digits)
     if row["value"] is None:
         return "-"
     value = f"{factor * row['value']:.{digits}f}{' %' if share else ''}"
