@@ -11,6 +11,8 @@ import typer
 
 from magister.cli import board, items, models, plan
 from magister.cli._printing import visible
+from magister.cli.rate import EXAMPLE as RATE_EXAMPLE
+from magister.cli.rate import rate
 from magister.cli.restore import restore
 from magister.cli.score import EXAMPLE, score_teaching
 from magister.errors import UserError
@@ -28,6 +30,7 @@ app.add_typer(items.app, name="items")
 app.add_typer(board.app, name="board")
 app.add_typer(plan.app, name="plan")
 app.command(epilog="Example: magister restore --remote archive")(restore)
+app.command("rate", epilog=RATE_EXAMPLE)(rate)
 app.command("score-teaching", epilog=EXAMPLE)(score_teaching)
 
 
