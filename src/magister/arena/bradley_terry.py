@@ -37,8 +37,9 @@ POINTS = float(400 / np.log(10))
 """Points per unit of b: 400 points are odds of 10 to 1."""
 PRIOR_SD = 1000.0
 """Standard deviation of the prior that the ridge stands for, in points."""
-# A step of so many units of b is rounding.
-_CLOSE = 1e-10
+# Steps of so many units of b are done: the first at once, the second when they shrink no more (rounding of sums of
+# millions of votes).
+_CLOSE, _NEAR = 1e-10, 1e-6
 _MAX_STEPS = 500
 _CHORD_STEPS = 24
 # From so many models resamples share the factor of the league's own information.
@@ -165,7 +166,10 @@ def fit(data: Games, likelihood: Likelihood, start: Maximum | None = None) -> Fl
     count, k = data.points.shape
     q = k + (likelihood.ties == "davidson")
     if start is not None and k >= _CHORD_FROM:
-        return _chord(data, likelihood, start)
+        theta, found = chord(data, likelihood, start)
+        for b in np.flatnonzero(~found).tolist():
+            theta[b] = _newton(data.some(slice(b, b + 1)), likelihood, start.theta[None])[0]
+        return theta
     theta = np.zeros((count, q)) if start is None else np.tile(start.theta, (count, 1))
     step = max(1, _CELLS_AT_ONCE // (k * k))
     for begin in range(0, count, step):
@@ -176,27 +180,38 @@ def fit(data: Games, likelihood: Likelihood, start: Maximum | None = None) -> Fl
 
 def _newton(data: Games, likelihood: Likelihood, theta: Floats) -> Floats:
     k = data.points.shape[1]
+    size = np.full(theta.shape[0], np.inf)
     for _ in range(_MAX_STEPS):
         move = solve(likelihood.information(theta, data.games), likelihood.gradient(theta, data))
         theta = theta + _damped(move, k) * move
-        if np.abs(move).max(initial=0.0) <= _CLOSE:
+        last, size = size, np.abs(move).max(axis=1)
+        if _arrived(size, last).all():
             return theta
     raise ArithmeticError(f"Bradley-Terry: no maximum after {_MAX_STEPS} Newton steps")
 
 
-def _chord(data: Games, likelihood: Likelihood, start: Maximum) -> Floats:
-    """Newton steps with the information at the start in place of each league's own; the slow ones are finished alone.
+def chord(data: Games, likelihood: Likelihood, start: Maximum) -> tuple[Floats, NDArray[np.bool_]]:
+    """Newton steps with the information of one league in place of each league's own.
 
-    A league's own information differs from that at the start by some percent, so that every step gains a digit or
-    more and costs no factorisation.
+    A resample's own information differs by some percent, so that every step gains a digit or more and costs no
+    factorisation.
+
+    Args:
+        data: B resamples.
+        likelihood: how.
+        start: the fit of the league that they are drawn from.
+
+    Returns:
+        theta, shape (B, q), and which of them are found, shape (B,): a resample unlike its league may not be.
     """
     count, k = data.points.shape
     out = np.tile(start.theta, (count, 1))
-    slow = np.ones(count, dtype=bool)
+    found = np.zeros(count, dtype=bool)
     step = max(1, _CELLS_AT_ONCE // (k * k))
     for begin in range(0, count, step):
         part = slice(begin, begin + step)
         some, theta = data.some(part), out[part].copy()
+        size = np.full(theta.shape[0], np.inf)
         with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(_CHORD_STEPS):
                 move = product(likelihood.gradient(theta, some), start.inverse)
@@ -204,12 +219,9 @@ def _chord(data: Games, likelihood: Likelihood, start: Maximum) -> Floats:
                 size = np.abs(move).max(axis=1)
                 if not (size > _CLOSE).any():
                     break
-        done = size <= _CLOSE
-        slow[part] = ~done
-        out[part][done] = theta[done]
-    for b in np.flatnonzero(slow).tolist():
-        out[b] = _newton(data.some(slice(b, b + 1)), likelihood, start.theta[None])[0]
-    return out
+        found[part] = size <= _CLOSE
+        out[part] = theta
+    return out, found
 
 
 @dataclass(frozen=True)
@@ -252,6 +264,7 @@ def under_constraint(
         part = slice(begin, begin + step)
         here, at = c[part], theta[part]
         many = data.some(np.zeros(here.shape[0], dtype=np.int64))
+        size = np.full(here.shape[0], np.inf)
         for _ in range(_MAX_STEPS):
             information = likelihood.information(at, many.games)
             gradient = likelihood.gradient(at, many)
@@ -260,7 +273,8 @@ def under_constraint(
             force = (here * along).sum(axis=1) / spread
             move = along - force[:, None] * across
             at = at + _damped(move, k) * move
-            if np.abs(move).max() <= _CLOSE:
+            last, size = size, np.abs(move).max(axis=1)
+            if _arrived(size, last).all():
                 break
         else:
             raise ArithmeticError(f"Bradley-Terry: no constrained maximum after {_MAX_STEPS} Newton steps")
@@ -366,6 +380,11 @@ def _davidson(theta: Floats) -> tuple[Floats, Floats]:
     square = x * x
     total = square[:, :, None] + square[:, None, :] + level
     return square[:, :, None] / total, level / total
+
+
+def _arrived(size: Floats, last: Floats) -> NDArray[np.bool_]:
+    """Whether steps of these sizes, after steps of the last, are rounding."""
+    return (size <= _CLOSE) | ((size <= _NEAR) & (size > last / 2))
 
 
 def _damped(move: Floats, k: int) -> Floats:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OVERALL = "overall"
+MIN_RESAMPLES = 20
+"""Fewer say nothing about a spread."""
 EloMethod = Literal["mean_field", "shuffle"]
 
 
@@ -67,7 +69,10 @@ class Settings:
         wrong = [name for name in self.systems if name not in RATING_SYSTEMS]
         for bad, said in (
             (self.seed < 0, f"a seed of 0 or more, not {self.seed}"),
-            (self.resamples < 0, f"0 resamples or more, not {self.resamples}"),
+            (
+                self.resamples != 0 and self.resamples < MIN_RESAMPLES,
+                f"0 resamples or at least {MIN_RESAMPLES}, not {self.resamples}",
+            ),
             (not 0 < self.level < 1, f"a level between 0 and 1, not {self.level!r}"),
             (
                 bool(wrong) or not self.systems,

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from magister.arena._dense import product
-from magister.arena.bradley_terry import POINTS, Games, Likelihood, Maximum, covariance, fit, sandwich
+from magister.arena.bradley_terry import POINTS, Games, Likelihood, Maximum, chord, covariance, fit, sandwich
 from magister.arena.elo import EloScale, mean_field
 from magister.arena.league import League
 from magister.arena.tally import BLOCK, PairTotals, Tally, Units, count_votes, resampling_units
@@ -286,9 +286,12 @@ def _elo_of(drawn: Games, part: Component, elo: EloScale) -> Floats:
     # A resample is slower than its league by no more than its scarcest pair.
     pace = part.pace * (drawn.games[:, low, high] / part.data.games[0][low, high]).min(axis=1)
     out = np.empty(drawn.points.shape)
-    still, moving = np.flatnonzero(pace >= _AT_REST), np.flatnonzero(pace < _AT_REST)
-    if still.size:
-        out[still] = elo.start + elo.scale / np.log(10) * fit(drawn.some(still), _NO_RIDGE, part.rest)
+    at_rest = pace >= _AT_REST
+    still = np.flatnonzero(at_rest)
+    theta, found = chord(drawn.some(still), _NO_RIDGE, part.rest)
+    out[still] = elo.start + elo.scale / np.log(10) * theta
+    at_rest[still] = found
+    moving = np.flatnonzero(~at_rest)
     if moving.size:
         out[moving] = mean_field(drawn.games[moving], drawn.points[moving], elo)
     return out
