@@ -26,6 +26,7 @@ COMMANDS = (
     ("models", "check"),
     ("items", "check"),
     ("board", "teaching"),
+    ("rate",),
     ("restore",),
     ("score-teaching",),
     ("plan", "teaching"),
