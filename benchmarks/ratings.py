@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from magister.arena.bradley_terry import POINTS, Games, Likelihood, covariance, fit, sandwich
+from magister.arena.bradley_terry import POINTS, Games, Likelihood, Maximum, covariance, fit, sandwich
 from magister.arena.elo import EloScale, mean_field
 from magister.arena.league import order_league
 from magister.arena.ratings import Settings, rate_votes
@@ -74,19 +74,19 @@ def speed(votes: int, models: int, repeats: int) -> None:
     line("order the models, count, find the units", seconds)
     tally = design.tally
     pairs = tally.pairs(slice(0, models))
-    data = Games(*pairs.games(tally.counts[:, None]))
+    data = Games(*pairs.games(tally.counts[None, :]))
 
     def intervals() -> NDArray:
-        theta = fit(data, likelihood)[0]
-        sandwich(data, likelihood, theta, pairs, design.units)
-        covariance(data, likelihood, theta)
-        return theta
+        best = Maximum.at(data, likelihood, fit(data, likelihood)[0])
+        sandwich(best, likelihood, pairs, design.units)
+        covariance(best, models)
+        return best.theta
 
     seconds, theta = best_of(max(repeats, 5), intervals)
     line("Bradley-Terry with sandwich intervals", seconds)
     seconds, _ = best_of(max(repeats, 5), lambda: mean_field(data.games, data.points, elo))
     line("Elo, mean field", seconds)
-    parts = components_of(design, likelihood)
+    parts = components_of(design, likelihood, elo)
     seconds, _ = best_of(
         1,
         lambda: replicates_of(
@@ -124,24 +124,20 @@ def speed(votes: int, models: int, repeats: int) -> None:
                 continue
         theirs = np.asarray(theirs, dtype=np.float64)
         away = np.abs(theirs - theirs.mean() - (mine[order] - mine.mean())).max()
-        line(f"{name}: ratings alone, from codes", seconds, f"farthest from ours {away:.2f} points")
+        line(f"{name}: maximum likelihood alone", seconds, f"farthest from ours {away:.2f} points")
 
 
 def evalica_ratings(votes: Votes) -> Callable[[], NDArray]:
     """Bradley-Terry by evalica: a tie is half a win."""
-    evalica = importlib.import_module("evalica")
-    names = list(votes.models)
-    first, second = ([names[k] for k in side.tolist()] for side in (votes.low, votes.high))
+    evalica, pd = importlib.import_module("evalica"), importlib.import_module("pandas")
+    index = pd.Index(votes.models)
+    first, second = ([votes.models[k] for k in side.tolist()] for side in (votes.low, votes.high))
     winners = [(evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw)[k] for k in votes.outcome.tolist()]
-    index = {name: k for k, name in enumerate(names)}
-    xs, ys, _ = evalica.indexing(first, second, index)
 
     def work() -> NDArray:
-        found = evalica.bradley_terry(xs, ys, winners, index=index, tolerance=1e-8, limit=10_000)
-        scores = found.scores.reindex(names).to_numpy()
-        return POINTS * np.log(scores)
+        found = evalica.bradley_terry(first, second, winners, index=index, tolerance=1e-8, limit=10_000)
+        return POINTS * np.log(found.scores.reindex(index).to_numpy())
 
-    del first, second
     return work
 
 

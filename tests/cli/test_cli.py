@@ -28,6 +28,7 @@ COMMANDS = (
     ("board", "teaching"),
     ("board", "arena"),
     ("board", "all"),
+    ("rate",),
     ("restore",),
     ("score-teaching",),
     ("plan", "teaching"),

@@ -37,8 +37,9 @@ POINTS = float(400 / np.log(10))
 """Points per unit of b: 400 points are odds of 10 to 1."""
 PRIOR_SD = 1000.0
 """Standard deviation of the prior that the ridge stands for, in points."""
-# A step of so many units of b is rounding.
-_CLOSE = 1e-10
+# Steps of so many units of b are done: the first at once, the second when they shrink no more (rounding of sums of
+# millions of votes).
+_CLOSE, _NEAR = 1e-10, 1e-6
 _MAX_STEPS = 500
 _CHORD_STEPS = 24
 # From so many models resamples share the factor of the league's own information.
@@ -133,22 +134,43 @@ class Likelihood:
         return self.observed(data) - self.expected(theta, data.games) - self.ridge * theta
 
 
-def fit(data: Games, likelihood: Likelihood, start: Floats | None = None) -> Floats:
+@dataclass(frozen=True)
+class Maximum:
+    """The fit of one league; resamples of it have theirs nearby.
+
+    Attributes:
+        theta: where the penalised likelihood is greatest, shape (q,).
+        inverse: of the information there, shape (q, q).
+    """
+
+    theta: Floats
+    inverse: Floats
+
+    @classmethod
+    def at(cls, data: Games, likelihood: Likelihood, theta: Floats) -> Maximum:
+        """The maximum of one league (B = 1) whose theta is known."""
+        return cls(theta, inverse(likelihood.information(theta[None], data.games)[0]))
+
+
+def fit(data: Games, likelihood: Likelihood, start: Maximum | None = None) -> Floats:
     """Maximise the penalised likelihood of each league by Newton's method.
 
     Args:
         data: B leagues.
         likelihood: how.
-        start: theta of a league like these, shape (q,); by default all models are equal.
+        start: the fit of a league like these; by default all models begin equal.
 
     Returns:
         theta, shape (B, q), right to rounding.
     """
     count, k = data.points.shape
     q = k + (likelihood.ties == "davidson")
-    theta = np.zeros((count, q)) if start is None else np.tile(start, (count, 1))
-    if start is not None and k >= _CHORD_FROM and count > 1:
-        return _chord(data, likelihood, start)
+    if start is not None and k >= _CHORD_FROM:
+        theta, found = chord(data, likelihood, start)
+        for b in np.flatnonzero(~found).tolist():
+            theta[b] = _newton(data.some(slice(b, b + 1)), likelihood, start.theta[None])[0]
+        return theta
+    theta = np.zeros((count, q)) if start is None else np.tile(start.theta, (count, 1))
     step = max(1, _CELLS_AT_ONCE // (k * k))
     for begin in range(0, count, step):
         part = slice(begin, begin + step)
@@ -158,42 +180,48 @@ def fit(data: Games, likelihood: Likelihood, start: Floats | None = None) -> Flo
 
 def _newton(data: Games, likelihood: Likelihood, theta: Floats) -> Floats:
     k = data.points.shape[1]
+    size = np.full(theta.shape[0], np.inf)
     for _ in range(_MAX_STEPS):
         move = solve(likelihood.information(theta, data.games), likelihood.gradient(theta, data))
         theta = theta + _damped(move, k) * move
-        if np.abs(move).max(initial=0.0) <= _CLOSE:
+        last, size = size, np.abs(move).max(axis=1)
+        if _arrived(size, last).all():
             return theta
     raise ArithmeticError(f"Bradley-Terry: no maximum after {_MAX_STEPS} Newton steps")
 
 
-def _chord(data: Games, likelihood: Likelihood, start: Floats) -> Floats:
-    """Newton steps with the information at `start` in place of each league's own; the slow ones are finished alone.
+def chord(data: Games, likelihood: Likelihood, start: Maximum) -> tuple[Floats, NDArray[np.bool_]]:
+    """Newton steps with the information of one league in place of each league's own.
 
-    A league's own information differs from that at `start` by some percent, so that every step gains a digit or
-    more and costs no factorisation.
+    A resample's own information differs by some percent, so that every step gains a digit or more and costs no
+    factorisation.
+
+    Args:
+        data: B resamples.
+        likelihood: how.
+        start: the fit of the league that they are drawn from.
+
+    Returns:
+        theta, shape (B, q), and which of them are found, shape (B,): a resample unlike its league may not be.
     """
     count, k = data.points.shape
-    games = data.games.mean(axis=0, keepdims=True)
-    shared = inverse(likelihood.information(start[None], games)[0])
-    out = np.tile(start, (count, 1))
-    slow = np.ones(count, dtype=bool)
+    out = np.tile(start.theta, (count, 1))
+    found = np.zeros(count, dtype=bool)
     step = max(1, _CELLS_AT_ONCE // (k * k))
     for begin in range(0, count, step):
         part = slice(begin, begin + step)
         some, theta = data.some(part), out[part].copy()
+        size = np.full(theta.shape[0], np.inf)
         with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(_CHORD_STEPS):
-                move = product(likelihood.gradient(theta, some), shared)
+                move = product(likelihood.gradient(theta, some), start.inverse)
                 theta += move
                 size = np.abs(move).max(axis=1)
                 if not (size > _CLOSE).any():
                     break
-        done = size <= _CLOSE
-        slow[part] = ~done
-        out[part][done] = theta[done]
-    for b in np.flatnonzero(slow).tolist():
-        out[b] = _newton(data.some(slice(b, b + 1)), likelihood, start[None])[0]
-    return out
+        found[part] = size <= _CLOSE
+        out[part] = theta
+    return out, found
 
 
 @dataclass(frozen=True)
@@ -204,11 +232,13 @@ class Constrained:
         deviance: 2 (penalised log-likelihood at its maximum - here), shape (K,).
         score: derivative of the log-likelihood along the contrast, other strengths following, shape (K,).
         variance: of the contrast by the information here, shape (K,); that of `score` is 1 over it.
+        theta: shape (K, q).
     """
 
     deviance: Floats
     score: Floats
     variance: Floats
+    theta: Floats
 
 
 def under_constraint(
@@ -234,6 +264,7 @@ def under_constraint(
         part = slice(begin, begin + step)
         here, at = c[part], theta[part]
         many = data.some(np.zeros(here.shape[0], dtype=np.int64))
+        size = np.full(here.shape[0], np.inf)
         for _ in range(_MAX_STEPS):
             information = likelihood.information(at, many.games)
             gradient = likelihood.gradient(at, many)
@@ -242,19 +273,21 @@ def under_constraint(
             force = (here * along).sum(axis=1) / spread
             move = along - force[:, None] * across
             at = at + _damped(move, k) * move
-            if np.abs(move).max() <= _CLOSE:
+            last, size = size, np.abs(move).max(axis=1)
+            if _arrived(size, last).all():
                 break
         else:
             raise ArithmeticError(f"Bradley-Terry: no constrained maximum after {_MAX_STEPS} Newton steps")
+        theta[part] = at
         best = likelihood.value(top[None], data)
         deviance[part] = np.maximum(2 * (best - likelihood.value(at, many)), 0.0)
         score[part], variance[part] = force, spread
-    return Constrained(deviance, score, variance)
+    return Constrained(deviance, score, variance, theta)
 
 
 def profile_ends(
     data: Games, likelihood: Likelihood, top: Floats, at: Ints, side: Ints, critical: Floats
-) -> Floats:
+) -> tuple[Floats, Floats]:
     """Where the profile deviance of b_i (against the mean of all) reaches a critical value.
 
     Args:
@@ -266,7 +299,7 @@ def profile_ends(
         critical: deviances, shape (K,), above 0.
 
     Returns:
-        Ends in units of b, shape (K,).
+        Ends in units of b, shape (K,), and theta there, shape (K, q).
 
     References:
         Venzon and Moolgavkar (1988), Applied Statistics 37, 87-94.
@@ -290,7 +323,7 @@ def profile_ends(
         if np.abs(new - distance).max() <= 1e-9:
             break
         distance = new
-    return peak + side * distance
+    return peak + side * distance, there.theta
 
 
 def cell_scores(pairs: PairTotals, likelihood: Likelihood, theta: Floats) -> sparse.csr_array:
@@ -313,18 +346,17 @@ def cell_scores(pairs: PairTotals, likelihood: Likelihood, theta: Floats) -> spa
     return sparse.csr_array((np.concatenate(values), (rows, np.concatenate(columns))), shape=shape)
 
 
-def covariance(data: Games, likelihood: Likelihood, theta: Floats) -> Floats:
-    """Of the strengths if the model holds and votes are independent, shape (k, k): the inverse information.
+def covariance(best: Maximum, k: int) -> Floats:
+    """Of the k strengths if the model holds and votes are independent, shape (k, k): the inverse information.
 
     The direction of all strengths together, which only the ridge holds, is taken out.
     """
-    k = data.points.shape[1]
-    found = inverse(likelihood.information(theta[None], data.games)[0])[:k, :k]
+    found = best.inverse[:k, :k]
     centred = found - found.mean(axis=0)
     return centred - centred.mean(axis=1)[:, None]
 
 
-def sandwich(data: Games, likelihood: Likelihood, theta: Floats, pairs: PairTotals, units: Units) -> Floats:
+def sandwich(best: Maximum, likelihood: Likelihood, pairs: PairTotals, units: Units) -> Floats:
     """Covariance of the strengths from the scatter of units, whatever the model, shape (k, k).
 
     A^-1 M A^-1 with A the information and M = G / (G - 1) sum_g s_g s_g' over the G units' gradients s_g.
@@ -332,13 +364,12 @@ def sandwich(data: Games, likelihood: Likelihood, theta: Floats, pairs: PairTota
     References:
         Liang and Zeger (1986), Biometrika 73, 13-22.
     """
-    k = data.points.shape[1]
-    scores = units.contents[:, pairs.cells] @ cell_scores(pairs, likelihood, theta)
+    scores = units.contents[:, pairs.cells] @ cell_scores(pairs, likelihood, best.theta)
     weighted = sparse.diags_array(units.size.astype(np.float64)) @ scores
     middle = (scores.T @ weighted).toarray()
-    bread = inverse(likelihood.information(theta[None], data.games)[0])
     count = units.count
-    out = product(product(bread, middle), bread)[:k, :k] * (count / max(count - 1, 1))
+    out = product(product(best.inverse, middle), best.inverse)[: pairs.k, : pairs.k]
+    out *= count / max(count - 1, 1)
     return (out + out.T) / 2
 
 
@@ -349,6 +380,11 @@ def _davidson(theta: Floats) -> tuple[Floats, Floats]:
     square = x * x
     total = square[:, :, None] + square[:, None, :] + level
     return square[:, :, None] / total, level / total
+
+
+def _arrived(size: Floats, last: Floats) -> NDArray[np.bool_]:
+    """Whether steps of these sizes, after steps of the last, are rounding."""
+    return (size <= _CLOSE) | ((size <= _NEAR) & (size > last / 2))
 
 
 def _damped(move: Floats, k: int) -> Floats:

@@ -4,7 +4,8 @@
   interval, Student's t. A model without a finite maximum-likelihood rating has one end or none: the end that exists is
   where the profile likelihood has fallen to the tail probability (of a model that won all its votes it is the
   probability of doing so), with units in place of votes.
-- **Elo**: percentile interval of the resamples. Where resamples cannot show a defeat (or a win), that end is open.
+- **Elo**: percentile interval of the resamples. Of a model with an open end these show one side of the truth only; the
+  end that exists is Elo's rating for the strengths at the end by the profile.
 - **Pairs** are told apart by their difference over its standard error (Student's t); pairs with a model that has an
   open end by the score test with continuity correction, units in place of votes. Groups take Holm's correction over
   all pairs.
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from magister.arena.bradley_terry import POINTS, Likelihood, profile_ends, under_constraint
+from magister.arena.elo import EloScale, mean_field
 from magister.arena.league import Bools, open_ends
 from magister.arena.resamples import Component, Design, Replicates, expanded_tail, freedom_of
 from magister.arena.votes import Ints
@@ -84,16 +86,20 @@ class Evidence:
         open_low: models whose Bradley-Terry rating has no finite lower end, shape (k,).
         open_high: no finite upper end.
         units: units that each model has votes in.
+        end: the other end of models with one open, by the profile: in units of b, NaN elsewhere, shape (k,).
+        elo_end: Elo's rating there.
         p: two-sided p values that the two of each pair are equal, by Bradley-Terry, symmetric, shape (k, k).
     """
 
     open_low: Bools
     open_high: Bools
     units: Ints
+    end: Floats
+    elo_end: Floats
     p: Floats
 
 
-def gather(design: Design, part: Component, likelihood: Likelihood) -> Evidence:
+def gather(design: Design, part: Component, likelihood: Likelihood, elo: EloScale, level: float) -> Evidence:
     """Bounds and pair tests of a component."""
     wins, ties = design.tally.matrices(part.at)
     low, high = open_ends(wins, ties)
@@ -116,7 +122,17 @@ def gather(design: Design, part: Component, likelihood: Likelihood) -> Evidence:
             each = np.maximum(each[first], each[second])
             excess = np.maximum(np.abs(found.score) - each / 2, 0.0) * np.sqrt(found.variance / each)
             p[first, second] = p[second, first] = 2 * special.ndtr(-excess)
-    return Evidence(low, high, units, p)
+    end, elo_end = np.full(part.k, np.nan), np.full(part.k, np.nan)
+    at = np.flatnonzero((low ^ high) & (units > 1))
+    if at.size:
+        games = part.data.games[0]
+        critical = -2 * np.log((1 - level) / 2) * games.sum(axis=1)[at] / units[at]
+        side = np.where(high[at], -1, 1)
+        end[at], theta = profile_ends(part.data, likelihood, part.theta, at, side, critical)
+        many = np.broadcast_to(games, (at.size, part.k, part.k))
+        ratings = mean_field(many, likelihood.expected(theta, many)[:, : part.k], elo)
+        elo_end[at] = ratings[np.arange(at.size), at]
+    return Evidence(low, high, units, end, elo_end, p)
 
 
 def bradley_terry_standing(
@@ -176,7 +192,10 @@ def bradley_terry_standing(
             out.reason[k].append(
                 f"{word} in {share[k]:.0%} of the resamples: the {side} end rests on the ridge"
             )
-    _open(out, design, part, evidence, few, likelihood=likelihood, level=level, mean=mean)
+    prior = (
+        f"the rating is that of a normal prior with a standard deviation of {likelihood.prior_sd:g} points"
+    )
+    _open(out, part, evidence, mean + POINTS * evidence.end, prior)
     _without_units(out, few, design)
     _order(out, drawn, evidence, still, evidence.p, design, part, level)
     return _rounded(out)
@@ -234,7 +253,7 @@ def elo_standing(
     else:
         out.status = ["no_interval"] * part.k
         _say(out, ~few, "no resamples were asked for")
-    _open(out, design, part, evidence, few)
+    _open(out, part, evidence, evidence.elo_end)
     _without_units(out, few, design)
     _order(out, drawn, evidence, still, p, design, part, level)
     return _rounded(out)
@@ -320,37 +339,18 @@ def _percentiles(
             out.reason[k].append(FEW_CLUSTERS)
 
 
-def _open(
-    out: Standing,
-    design: Design,
-    part: Component,
-    evidence: Evidence,
-    few: Bools,
-    *,
-    likelihood: Likelihood | None = None,
-    level: float = 0.95,
-    mean: float = 0.0,
-) -> None:
-    """Open the ends that the votes do not bound; with a likelihood, find the other end by its profile."""
+def _open(out: Standing, part: Component, evidence: Evidence, end: Floats, remark: str = "") -> None:
+    """Open the ends that the votes do not bound; the other one is given."""
     low, high = evidence.open_low, evidence.open_high
-    at = np.flatnonzero((low ^ high) & ~few)
-    if likelihood is not None and at.size:
-        critical = -2 * np.log((1 - level) / 2)
-        each = part.data.games[0].sum(axis=1)[at] / evidence.units[at]
-        side = np.where(high[at], -1, 1)
-        ends = mean + POINTS * profile_ends(part.data, likelihood, part.theta, at, side, critical * each)
-        out.ci_low[at], out.ci_high[at] = ends, ends
-    out.ci_low[low], out.ci_high[high] = np.nan, np.nan
-    out.se[low | high] = np.nan
+    either = low | high
+    out.ci_low = np.where(either, np.where(low, np.nan, end), out.ci_low)
+    out.ci_high = np.where(either, np.where(high, np.nan, end), out.ci_high)
+    out.se[either] = np.nan
     points, games = part.data.points[0], part.data.games[0].sum(axis=1)
-    for k in np.flatnonzero(low | high).tolist():
+    for k in np.flatnonzero(either).tolist():
         out.status[k] = "unbounded"
-        out.reason[k] = [_why_open(points[k], games[k], low=bool(low[k]), high=bool(high[k]))]
-        if likelihood is not None:
-            sd = likelihood.prior_sd
-            out.reason[k].append(
-                f"the rating is that of a normal prior with a standard deviation of {sd:g} points"
-            )
+        why = _why_open(points[k], games[k], low=bool(low[k]), high=bool(high[k]))
+        out.reason[k] = [why, remark] if remark else [why]
 
 
 def _why_open(points: float, games: float, *, low: bool, high: bool) -> str:

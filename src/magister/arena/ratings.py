@@ -28,7 +28,7 @@ from magister.arena.resamples import (
     replicates_of,
     simulated_elo,
 )
-from magister.arena.votes import Votes, code_votes, describe_rejected
+from magister.arena.votes import Votes, code_votes, describe_rejected, is_wrong
 from magister.contracts.arena_tables import RATING_SYSTEMS, RATINGS
 from magister.errors import UserError
 
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OVERALL = "overall"
+MIN_RESAMPLES = 20
+"""Fewer say nothing about a spread."""
 EloMethod = Literal["mean_field", "shuffle"]
-_HARMLESS = ("duplicate", "contradicting_duplicate")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,10 @@ class Settings:
         wrong = [name for name in self.systems if name not in RATING_SYSTEMS]
         for bad, said in (
             (self.seed < 0, f"a seed of 0 or more, not {self.seed}"),
-            (self.resamples < 0, f"0 resamples or more, not {self.resamples}"),
+            (
+                self.resamples != 0 and self.resamples < MIN_RESAMPLES,
+                f"0 resamples or at least {MIN_RESAMPLES}, not {self.resamples}",
+            ),
             (not 0 < self.level < 1, f"a level between 0 and 1, not {self.level!r}"),
             (
                 bool(wrong) or not self.systems,
@@ -211,9 +215,7 @@ def refuse_rejected(rejected: pa.Table) -> None:
         UserError: there is such a row.
     """
     reasons = rejected["reason"].to_pylist()
-    wrong = rejected.take(
-        pa.array([k for k, reason in enumerate(reasons) if reason not in _HARMLESS], pa.int64())
-    )
+    wrong = rejected.filter(pa.array([is_wrong(reason) for reason in reasons], pa.bool_()))
     if wrong.num_rows:
         raise UserError(f"votes: {'. '.join(describe_rejected(wrong))}")
 
@@ -248,7 +250,7 @@ def _rate_scope(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     league = order_league(votes, scenario)
     design = design_of(votes, league)
-    parts = components_of(design, settings.likelihood)
+    parts = components_of(design, settings.likelihood, settings.elo)
     replicates = replicates_of(
         design,
         parts,
@@ -256,12 +258,13 @@ def _rate_scope(
         elo=settings.elo,
         resamples=settings.resamples,
         seed=settings.seed,
+        systems=settings.systems,
     )
     notes = _league_notes(design, len(parts))
     position = position_note(votes, league)
     rows: list[dict[str, Any]] = []
     for part in parts:
-        evidence = gather(design, part, settings.likelihood)
+        evidence = gather(design, part, settings.likelihood, settings.elo, settings.level)
         said = [position] if position else []
         if not (design.tally.outcome[part.pairs.cells] != 2).any():
             said.append("all ties: nothing tells these models apart")

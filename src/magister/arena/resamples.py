@@ -16,21 +16,30 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from magister.arena.bradley_terry import POINTS, Games, Likelihood, covariance, fit, sandwich
+from magister.arena._dense import product
+from magister.arena.bradley_terry import POINTS, Games, Likelihood, Maximum, chord, covariance, fit, sandwich
 from magister.arena.elo import EloScale, mean_field
 from magister.arena.league import League
 from magister.arena.tally import BLOCK, PairTotals, Tally, Units, count_votes, resampling_units
 from magister.arena.votes import Ints, Votes
+from magister.contracts.arena_tables import RATING_SYSTEMS
 
 Floats = NDArray[np.float64]
 MIN_ANNOTATORS = 5
 """Fewer annotators are not resampled."""
+# Cells of games held at once: what fits a processor's cache.
+_CELLS_AT_ONCE = 2**17
+# All but without a ridge: 10^6 points stand for no prior at all.
+_NO_RIDGE = Likelihood(prior_sd=1e6)
+# exp(-20) of the way to where ratings rest is less than a hundred-thousandth of a point.
+_AT_REST = 20.0
 # What a unit is called in messages.
 INSTRUCTION, ANNOTATOR, VOTE = "instruction", "annotator", "vote"
 
@@ -71,26 +80,36 @@ class Component:
         at: positions of its models in the league.
         pairs: from totals to games.
         data: its games.
-        theta: parameters at the maximum.
+        best: where its likelihood is greatest.
         by_model: covariance if the model holds and votes are independent, in points squared, shape (k, k).
         by_unit: covariance from the scatter of units, shape (k, k).
         by_annotator: what annotators add to it, shape (k, k), or None.
         annotator_share: shrinks deviations of a resample of annotators, shape (k,).
+        rest: where Elo's ratings would come to rest with endless time, the maximum without a ridge; None where they do
+            not get there.
+        pace: slowest rate at which they approach it, a lower bound; time runs from 0 to 1.
     """
 
     at: slice
     pairs: PairTotals
     data: Games
-    theta: Floats
+    best: Maximum
     by_model: Floats
     by_unit: Floats
     by_annotator: Floats | None
     annotator_share: Floats
+    rest: Maximum | None
+    pace: float
 
     @property
     def k(self) -> int:
         """Models."""
         return self.pairs.k
+
+    @property
+    def theta(self) -> Floats:
+        """Bradley-Terry parameters."""
+        return self.best.theta
 
 
 @dataclass(frozen=True)
@@ -138,32 +157,51 @@ def design_of(votes: Votes, league: League) -> Design:
     return Design(tally, unit, units, annotators, both, n_annotators, units.per_model(tally))
 
 
-def components_of(design: Design, likelihood: Likelihood) -> list[Component]:
+def components_of(design: Design, likelihood: Likelihood, elo: EloScale) -> list[Component]:
     """Fit every connected part of a league.
 
     Args:
         design: the league.
         likelihood: of the Bradley-Terry model.
+        elo: scale of Elo's ratings.
     """
-    return [_component(design, part, likelihood) for part in design.tally.league.slices]
+    return [_component(design, part, likelihood, elo) for part in design.tally.league.slices]
 
 
-def _component(design: Design, part: slice, likelihood: Likelihood) -> Component:
+def _component(design: Design, part: slice, likelihood: Likelihood, elo: EloScale) -> Component:
     pairs = design.tally.pairs(part)
-    data = Games(*pairs.games(design.tally.counts[:, None]))
+    data = Games(*pairs.games(design.tally.counts[None, :]))
     theta = fit(data, likelihood)[0]
     theta[: pairs.k] = _alike_mean(theta[: pairs.k], design.tally.league.alike[part])
+    best = Maximum.at(data, likelihood, theta)
     scale = POINTS**2
-    by_unit = scale * sandwich(data, likelihood, theta, pairs, design.units)
+    by_unit = scale * sandwich(best, likelihood, pairs, design.units)
     added, share = None, np.zeros(pairs.k)
     if design.annotators is not None and design.both is not None:
-        of_annotators = scale * sandwich(data, likelihood, theta, pairs, design.annotators)
-        added = of_annotators - scale * sandwich(data, likelihood, theta, pairs, design.both)
+        of_annotators = scale * sandwich(best, likelihood, pairs, design.annotators)
+        added = of_annotators - scale * sandwich(best, likelihood, pairs, design.both)
         count = design.annotators.count
         whole = np.maximum(of_annotators.diagonal(), np.finfo(float).tiny)
         share = np.sqrt(np.maximum(added.diagonal(), 0.0) / whole * count / (count - 1))
-    by_model = scale * covariance(data, likelihood, theta)
-    return Component(part, pairs, data, theta, by_model, by_unit, added, share)
+    by_model = scale * covariance(best, pairs.k)
+    pace = _pace(data, elo)
+    rest = None
+    if pace >= _AT_REST:
+        flat = Maximum.at(data, _NO_RIDGE, fit(data, _NO_RIDGE)[0])
+        # Without the direction of all strengths together, along which nothing holds them.
+        rest = Maximum(flat.theta - flat.theta.mean(), covariance(flat, pairs.k))
+    return Component(part, pairs, data, best, by_model, by_unit, added, share, rest, pace)
+
+
+def _pace(data: Games, elo: EloScale) -> float:
+    """A bound below the slowest rate at which Elo's ratings approach where they rest."""
+    likelihood = Likelihood()
+    best = Maximum.at(data, likelihood, fit(data, likelihood)[0])
+    spread = covariance(best, data.points.shape[1])
+    # Its largest eigenvalue is 1 / the slowest rate; a power's sums of rows bound the same power of it.
+    square = product(spread, spread)
+    widest = np.abs(product(square, square)).sum(axis=1).max() ** 0.25
+    return float(elo.k * np.log(10) / elo.scale / widest)
 
 
 def replicates_of(
@@ -174,6 +212,7 @@ def replicates_of(
     elo: EloScale,
     resamples: int,
     seed: int,
+    systems: Sequence[str] = RATING_SYSTEMS,
 ) -> Replicates:
     """Rate the models on resamples; both systems read the same ones.
 
@@ -184,26 +223,30 @@ def replicates_of(
         elo: scale of Elo's.
         resamples: B.
         seed: of the draws.
+        systems: what to rate by; the replicates of another are NaN.
     """
     m = design.tally.league.models.size
     ratings = np.empty((2, resamples, m))
     open_high, open_low = np.zeros(m), np.zeros(m)
     for block, begin in enumerate(range(0, resamples, BLOCK)):
         count = min(BLOCK, resamples - begin)
-        rows = slice(begin, begin + count)
         totals = design.units.totals(block, count, seed)
         others = None if design.annotators is None else design.annotators.totals(block, count, seed)
         for part in components:
-            drawn = Games(*part.pairs.games(totals))
-            ratings[:, rows, part.at] = _both_systems(drawn, part, likelihood, elo)
-            games = drawn.games.sum(axis=2)
-            open_high[part.at] += (drawn.points == games).sum(axis=0)
-            open_low[part.at] += (drawn.points == 0).sum(axis=0)
-            if others is not None:
-                drawn = Games(*part.pairs.games(others))
-                middle = _both_systems(part.data, part, likelihood, elo)
-                away = _both_systems(drawn, part, likelihood, elo) - middle
-                ratings[:, rows, part.at] += away * part.annotator_share
+            step = max(1, _CELLS_AT_ONCE // part.k**2)
+            for first in range(0, count, step):
+                some = slice(first, min(first + step, count))
+                rows = slice(begin + some.start, begin + some.stop)
+                drawn = Games(*part.pairs.games(totals[some]))
+                ratings[:, rows, part.at] = _rated(drawn, part, likelihood, elo, systems)
+                games = drawn.games.sum(axis=2)
+                open_high[part.at] += (drawn.points == games).sum(axis=0)
+                open_low[part.at] += (drawn.points == 0).sum(axis=0)
+                if others is not None:
+                    drawn = Games(*part.pairs.games(others[some]))
+                    middle = _rated(part.data, part, likelihood, elo, systems)
+                    away = _rated(drawn, part, likelihood, elo, systems) - middle
+                    ratings[:, rows, part.at] += away * part.annotator_share
     alike = design.tally.league.alike
     shares = (_alike_mean(found / max(resamples, 1), alike) for found in (open_high, open_low))
     return Replicates(ratings[0].round(6), ratings[1].round(6), *shares)
@@ -223,10 +266,35 @@ def simulated_elo(part: Component, elo: EloScale, *, resamples: int, seed: int) 
     return mean_field(np.broadcast_to(part.data.games[0], (resamples, part.k, part.k)), points, elo).round(6)
 
 
-def _both_systems(drawn: Games, part: Component, likelihood: Likelihood, elo: EloScale) -> Floats:
+def _rated(
+    drawn: Games, part: Component, likelihood: Likelihood, elo: EloScale, systems: Sequence[str]
+) -> Floats:
     """Elo and Bradley-Terry ratings, shape (2, B, k)."""
-    strengths = fit(drawn, likelihood, part.theta)[:, : part.k]
-    return np.stack([mean_field(drawn.games, drawn.points, elo), elo.start + POINTS * strengths])
+    out = np.full((2, *drawn.points.shape), np.nan)
+    if "elo" in systems:
+        out[0] = _elo_of(drawn, part, elo)
+    if "bradley_terry" in systems:
+        out[1] = elo.start + POINTS * fit(drawn, likelihood, part.best)[:, : part.k]
+    return out
+
+
+def _elo_of(drawn: Games, part: Component, elo: EloScale) -> Floats:
+    """Elo ratings of resamples; those of leagues so large that they come to rest are found at rest."""
+    if part.rest is None:
+        return mean_field(drawn.games, drawn.points, elo)
+    low, high = part.pairs.low[part.pairs.starts], part.pairs.high[part.pairs.starts]
+    # A resample is slower than its league by no more than its scarcest pair.
+    pace = part.pace * (drawn.games[:, low, high] / part.data.games[0][low, high]).min(axis=1)
+    out = np.empty(drawn.points.shape)
+    at_rest = pace >= _AT_REST
+    still = np.flatnonzero(at_rest)
+    theta, found = chord(drawn.some(still), _NO_RIDGE, part.rest)
+    out[still] = elo.start + elo.scale / np.log(10) * theta
+    at_rest[still] = found
+    moving = np.flatnonzero(~at_rest)
+    if moving.size:
+        out[moving] = mean_field(drawn.games[moving], drawn.points[moving], elo)
+    return out
 
 
 def _alike_mean(values: Floats, alike: Ints) -> Floats:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,13 +67,7 @@ class Tally:
         at = np.flatnonzero((self.low >= part.start) & (self.low < part.stop))
         low, high, outcome = self.low[at] - part.start, self.high[at] - part.start, self.outcome[at]
         starts = np.flatnonzero(np.diff(low * (part.stop + 1) + high, prepend=-1))
-        k = part.stop - part.start
-        points = np.array([[2, 0], [0, 2], [1, 1]])[outcome]
-        cells = np.tile(np.arange(at.size), 2)
-        twice = sparse.csr_array(
-            (points.T.ravel(), (np.concatenate([low, high]), cells)), shape=(k, at.size), dtype=np.int64
-        )
-        return PairTotals(k, at, low, high, outcome, starts, twice)
+        return PairTotals(part.stop - part.start, at, low, high, outcome, starts)
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,6 @@ class PairTotals:
         high: the other.
         outcome: as in `Tally`.
         starts: first cell of each pair.
-        twice: points that a cell gives to each model, doubled, shape (k, p).
     """
 
     k: int
@@ -95,22 +89,25 @@ class PairTotals:
     high: Ints
     outcome: Ints
     starts: Ints
-    twice: sparse.csr_array
 
     def games(self, totals: Ints) -> tuple[_Floats, _Floats, _Floats]:
         """Games of each pair (B, k, k), points of each model (B, k) with half a point per tie, and ties (B,).
 
         Args:
-            totals: of all cells, shape (c, B).
+            totals: of all cells, shape (B, c).
         """
-        mine = totals[self.cells]
-        by_pair = np.add.reduceat(mine, self.starts, axis=0).T
+        mine = totals[:, self.cells]
+        by_pair = np.add.reduceat(mine, self.starts, axis=1)
+        # Points of `low`, doubled: whole numbers, whose sums no order can change.
+        of_low = np.add.reduceat(mine * np.array([2, 0, 1])[self.outcome], self.starts, axis=1)
         low, high = self.low[self.starts], self.high[self.starts]
-        games = np.zeros((mine.shape[1], self.k, self.k))
+        games = np.zeros((mine.shape[0], self.k, self.k))
+        games[:, low, high] = of_low / 2
+        games[:, high, low] = by_pair - of_low / 2
+        points = games.sum(axis=2)
         games[:, low, high] = by_pair
         games[:, high, low] = by_pair
-        points = (self.twice @ mine).T / 2
-        return games, points, mine[self.outcome == 2].sum(axis=0).astype(np.float64)
+        return games, points, mine[:, self.outcome == 2].sum(axis=1).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -159,20 +156,33 @@ class Units:
         return found.astype(np.int64)
 
     def totals(self, block: int, count: int, seed: int) -> Ints:
-        """Totals of the cells on the resamples of one block, shape (c, count); the draws depend on no other block.
+        """Totals of the cells on the resamples of one block, shape (count, c); the draws depend on no other block.
 
         Args:
             block: number of the block.
             count: resamples, `BLOCK` at most.
             seed: seed of all draws.
         """
-        drawn = np.zeros((self.size.size, count), dtype=np.int64)
+        drawn = np.empty((count, self.size.size), dtype=np.int64)
         for stratum in self.strata:
             seeds = np.random.SeedSequence([seed, block, *stratum.words])
             stream = np.random.Generator(np.random.PCG64(seeds))
-            drawn[stratum.types] = _draw(stream, stratum.size, count)
-        found: Ints = self.contents.T.tocsr() @ drawn
-        return found
+            drawn[:, stratum.types] = _draw(stream, stratum.size, count)
+        if self.single.size:
+            # Every type is one vote on a cell of its own.
+            return drawn[:, self.single]
+        return np.ascontiguousarray((self.contents.T.tocsr() @ drawn.T).T)
+
+    @cached_property
+    def single(self) -> Ints:
+        """The type of each cell, where types are single votes on different cells; else empty."""
+        plain = (
+            self.contents.nnz == self.size.size == self.contents.shape[1]
+            and self.contents.sum() == self.size.size
+        )
+        if not plain or np.unique(self.contents.indices).size < self.size.size:
+            return np.empty(0, dtype=np.int64)
+        return np.argsort(self.contents.indices)
 
 
 def count_votes(league: League) -> Tally:
@@ -251,7 +261,7 @@ def _labelled(label: Ints, cell: Ints, c: int) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def _draw(stream: np.random.Generator, size: Ints, count: int) -> Ints:
-    """Draw as many units as there are with replacement, and count the types: shape (types, count)."""
+    """Draw as many units as there are with replacement, and count the types: shape (count, types)."""
     units, types = int(size.sum()), size.size
     if units <= max(_MANY_UNITS, 4 * types):
         of_unit = np.repeat(np.arange(types), size)
@@ -264,12 +274,12 @@ def _draw(stream: np.random.Generator, size: Ints, count: int) -> Ints:
             out[begin : begin + rows] = np.bincount(drawn.ravel(), minlength=rows * types).reshape(
                 rows, types
             )
-        return out.T
+        return out
     # Poisson counts are multinomial given their total; what the total lacks is drawn unit by unit. A total beyond
     # the number of units (once in millions) is drawn again, which leaves that conditional law as it is.
     mean = size * (1 - 5 / np.sqrt(units))
     ends = np.cumsum(size)
-    out = np.empty((types, count), dtype=np.int64)
+    out = np.empty((count, types), dtype=np.int64)
     for b in range(count):
         while True:
             counts = stream.poisson(mean)
@@ -277,7 +287,7 @@ def _draw(stream: np.random.Generator, size: Ints, count: int) -> Ints:
             if missing >= 0:
                 break
         rest = np.searchsorted(ends, stream.integers(0, units, size=missing), side="right")
-        out[:, b] = counts + np.bincount(rest, minlength=types)
+        out[b] = counts + np.bincount(rest, minlength=types)
     return out
 
 

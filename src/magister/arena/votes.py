@@ -41,6 +41,15 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }
 """Names looked for where a column is not named; the first three must be there."""
 REQUIRED = ("model_a", "model_b", "winner")
+_REASONS = (
+    "",
+    "self_match",
+    "unknown_model",
+    "missing_model",
+    "unknown_winner",
+    "duplicate",
+    "contradicting_duplicate",
+)
 _SHOWN = 3
 
 Ints = NDArray[np.int64]
@@ -123,7 +132,8 @@ def code_votes(
     a, b = pair
     (winner,), labels = _codes([table[named["winner"]]])
     said = np.array([*(LABELS.get(label, -1) for label in labels), -2], dtype=np.int64)[winner]
-    reason = np.full(n, "", dtype=object)
+    # Positions in `_REASONS`; 0 for a vote that counts.
+    reason = np.zeros(n, dtype=np.int8)
     unjudged = said == -2
     all_models = sorted(set(names if models is None else models))
     places = {name: k for k, name in enumerate(all_models)}
@@ -131,13 +141,10 @@ def code_votes(
     place = np.array([*(places.get(name, -2) for name in names), -1], dtype=np.int64)
     same = a == b
     a, b = place[a], place[b]
-    for slug, holds in (
-        ("self_match", same),
-        ("unknown_model", (a == -2) | (b == -2)),
-        ("missing_model", (a == -1) | (b == -1)),
-        ("unknown_winner", said == -1),
-    ):
-        reason[holds & ~unjudged] = slug
+    wrong = (same, (a == -2) | (b == -2), (a == -1) | (b == -1), said == -1)
+    for code, holds in enumerate(wrong, start=1):
+        reason[holds] = code
+    reason[unjudged] = 0
     scenario, scenarios = _optional(table, named, "scenario")
     instruction, _ = _optional(table, named, "instruction")
     cluster = _optional(table, named, "cluster")[0] if "cluster" in named else instruction
@@ -145,10 +152,10 @@ def code_votes(
     low_first = a <= b
     low, high = np.minimum(a, b), np.maximum(a, b)
     outcome = np.where(said >= 2, 2, np.where(low_first, said, 1 - said))
-    counts = (reason == "") & ~unjudged
-    identity = _joint(scenario, instruction)
-    _flag_duplicates(reason, outcome, counts, (identity, annotator, low, high))
-    kept = np.flatnonzero((reason == "") & ~unjudged)
+    if instruction.max() >= 0 and annotator.max() >= 0:
+        counts = (reason == 0) & ~unjudged
+        _flag_duplicates(reason, outcome, counts, (_joint(scenario, instruction), annotator, low, high))
+    kept = np.flatnonzero((reason == 0) & ~unjudged)
     return Votes(
         models=tuple(all_models),
         scenarios=tuple(scenarios),
@@ -166,6 +173,11 @@ def code_votes(
         rejected=_rejected(table, named, reason, number, source),
         columns=named,
     )
+
+
+def is_wrong(reason: str) -> bool:
+    """Whether a reason of `votes_rejected` is a mistake; a vote that was cast twice is none."""
+    return reason not in ("duplicate", "contradicting_duplicate")
 
 
 def describe_rejected(rejected: pa.Table) -> list[str]:
@@ -259,7 +271,7 @@ def _joint(scenario: Ints, label: Ints) -> Ints:
 
 
 def _flag_duplicates(
-    reason: NDArray[np.object_], outcome: Ints, counts: NDArray[np.bool_], parts: tuple[Ints, ...]
+    reason: NDArray[np.int8], outcome: Ints, counts: NDArray[np.bool_], parts: tuple[Ints, ...]
 ) -> None:
     """Mark all but the first row of each repeated key; the first becomes a tie where the rows contradict."""
     told = counts & (parts[0] >= 0) & (parts[1] >= 0)
@@ -280,7 +292,9 @@ def _flag_duplicates(
     outcome[at[first[contradict]]] = 2
     repeated = np.ones(at.size, dtype=bool)
     repeated[first] = False
-    reason[at[repeated]] = np.where(contradict[group[repeated]], "contradicting_duplicate", "duplicate")
+    reason[at[repeated]] = np.where(
+        contradict[group[repeated]], _REASONS.index("contradicting_duplicate"), _REASONS.index("duplicate")
+    )
 
 
 def _seconds(table: pa.Table, named: dict[str, str], source: str) -> NDArray[np.float64]:
@@ -298,17 +312,17 @@ def _seconds(table: pa.Table, named: dict[str, str], source: str) -> NDArray[np.
 
 
 def _rejected(
-    table: pa.Table, named: dict[str, str], reason: NDArray[np.object_], number: Ints, source: str
+    table: pa.Table, named: dict[str, str], reason: NDArray[np.int8], number: Ints, source: str
 ) -> pa.Table:
-    at = np.flatnonzero(reason != "")
+    at = np.flatnonzero(reason)
     asked = {role: named[role] for role in (*REQUIRED, "instruction", "annotator") if role in named}
     parts = table.select(list(dict.fromkeys(asked.values()))).take(pa.array(at)).to_pylist()
     rows = [
         {
             "source": source,
             "row": int(number[k]),
-            "reason": reason[k],
-            "detail": _detail(str(reason[k]), {role: part[name] for role, name in asked.items()}),
+            "reason": _REASONS[reason[k]],
+            "detail": _detail(_REASONS[reason[k]], {role: part[name] for role, name in asked.items()}),
             "raw": json.dumps(part, ensure_ascii=False, default=str),
             "annotator": None if "annotator" not in asked else _label(part[asked["annotator"]]),
         }

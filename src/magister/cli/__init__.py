@@ -11,6 +11,8 @@ import typer
 
 from magister.cli import arena, board, items, models, plan
 from magister.cli._printing import visible
+from magister.cli.rate import EXAMPLE as RATE_EXAMPLE
+from magister.cli.rate import rate
 from magister.cli.restore import restore
 from magister.cli.score import EXAMPLE, score_teaching
 from magister.cli.select import EXAMPLE as SELECT_EXAMPLE
@@ -31,6 +33,7 @@ app.add_typer(board.app, name="board")
 app.add_typer(plan.app, name="plan")
 app.add_typer(arena.app, name="arena")
 app.command(epilog="Example: magister restore --remote archive")(restore)
+app.command("rate", epilog=RATE_EXAMPLE)(rate)
 app.command("score-teaching", epilog=EXAMPLE)(score_teaching)
 app.command("select", epilog=SELECT_EXAMPLE)(select_command)
 

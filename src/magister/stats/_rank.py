@@ -153,15 +153,16 @@ def significance_groups(
         raise ValueError(f"adjusted must have shape ({ends.shape[0]},), one per pair, not {p.shape}")
     if ends.size and (ends.min() < 0 or ends.max() >= x.size):
         raise ValueError(f"pairs must name models 0 to {x.size - 1}")
-    # A set of models is a whole number, one bit a model.
-    groups = [sum(1 << int(k) for k in np.flatnonzero(~np.isnan(x)))]
+    # A set of models is a whole number, one bit a model. No set holds another, so that only the halves of a set just
+    # split can be held by one of the others.
+    groups = {sum(1 << int(k) for k in np.flatnonzero(~np.isnan(x)))}
     for i, j in ends[p <= alpha].tolist():
-        split: list[int] = []
-        for group in groups:
-            whole = group >> i & group >> j & 1
-            split += [group & ~(1 << i), group & ~(1 << j)] if whole else [group]
-        unique = list(dict.fromkeys(split))
-        groups = [g for g in unique if not any(g != other and g & other == g for other in unique)]
+        both = 1 << i | 1 << j
+        whole = [group for group in groups if group & both == both]
+        groups.difference_update(whole)
+        halves = {group & ~(1 << k) for group in whole for k in (i, j)} - groups
+        rest = groups | halves
+        groups |= {half for half in halves if not any(half != g and half & g == half for g in rest)}
     order = shared_ranks(x)
     members = [[k for k in range(x.size) if group >> k & 1] for group in groups]
     members = sorted((ks for ks in members if ks), key=lambda ks: (sorted(int(order[k]) for k in ks), ks))
