@@ -150,11 +150,12 @@ def judgements(
         may_be_empty=True,
     )
     names = [*_VOTER, "comparison_id"]
+    bare = pa.schema([(name, pa.string()) for name in names])
     table = pa.concat_tables(
         [
-            contract.schema.empty_table().select(names),
+            bare.empty_table(),
             *(
-                pa.table([pa.repeat(kind, len(ids)), pa.repeat(name, len(ids)), ids], names=names)
+                pa.table([pa.repeat(kind, len(ids)), pa.repeat(name, len(ids)), ids], schema=bare)
                 for kind, name, ids in parts
             ),
         ]

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from magister.contracts._arena_plan import COMPARISON, PAIR, ArenaPlan, blank
+from magister.contracts._arena_plan import COMPARISON, PAIR, ArenaPlan
 from magister.contracts._columns import (
     Mask,
     facts,
@@ -118,16 +118,13 @@ def selection_checks(rows: pa.Table, pairs: pa.Table, pool: pa.Table, plan: Aren
     ]
 
 
-def pair_checks(
-    pairs: pa.Table, rows: pa.Table, pool: pa.Table, responses: pa.Table, plan: ArenaPlan
-) -> list[Expectation]:
+def pair_checks(pairs: pa.Table, rows: pa.Table, pool: pa.Table, plan: ArenaPlan) -> list[Expectation]:
     """Checks on what comparisons were chosen from.
 
     Args:
         pairs: see `PAIRS`.
         rows: SELECTIONS.
         pool: INSTRUCTIONS.
-        responses: ARENA_RESPONSES.
         plan: what the league was to hold.
     """
     planned = len(plan.models) * (len(plan.models) - 1) // 2 * len(plan.scenarios)
@@ -143,7 +140,6 @@ def pair_checks(
         (numbers(pairs[arm]) == asked) & (_chosen(pairs, rows, arm) == asked)
         for arm, asked in zip(arms, wanted, strict=True)
     ]
-    usable = _usable(pairs, pool, responses)
 
     def check(name: str, columns: tuple[str, ...], expected: str, passed: Mask) -> RowCheck:
         return RowCheck("pairs", name, columns, expected, passed)
@@ -160,11 +156,10 @@ def pair_checks(
         check(
             "instructions_counted",
             ("instructions", "eligible", "missing", "without_vector"),
-            "the instructions of the scenario; those eligible are no more than both models answered",
+            "the instructions of the scenario, eligible or not",
             (numbers(pairs["instructions"]) == size)
             & (eligible + missing <= size)
-            & (eligible + without <= size)
-            & (eligible <= usable),
+            & (eligible + without <= size),
         ),
         check("budget_kept", ("eligible", *arms), told, chosen[0] & chosen[1]),
         check(
@@ -174,16 +169,3 @@ def pair_checks(
             numbers(pairs["wanted"]) == sum(plan.budget),
         ),
     ]
-
-
-def _usable(pairs: pa.Table, pool: pa.Table, responses: pa.Table) -> Floats:
-    """Instructions of each pair's scenario that a model of the pair answered in words, the fewer of the two."""
-    spoken = responses.filter(pa.array(~blank(responses["text"])))
-    place = positions(spoken, pool, ["instruction_id"])
-    said = spoken.select(["model"]).append_column("scenario", taken(pool, place, ("scenario",))["scenario"])
-    counts = said.group_by(["model", "scenario"], use_threads=False).aggregate([([], "count_all")])
-    found = []
-    for side in PAIR:
-        at = positions(pairs, counts, (side, "scenario"), ("model", "scenario"))
-        found.append(np.nan_to_num(numbers(taken(counts, at, ("count_all",))["count_all"])))
-    return np.minimum(*found)

@@ -134,7 +134,7 @@ def arena_suite(given: ArenaTables, plan: ArenaPlan) -> Suite:
         *response_checks(own, pool, plan),
         *_vector_checks(vectors, given),
         *selection_checks(given.selections, given.pairs, pool, plan),
-        *pair_checks(given.pairs, given.selections, pool, own, plan),
+        *pair_checks(given.pairs, given.selections, pool, plan),
         shown_check(given.selections, key, given.sheet_missing),
         *missing_checks(given.sheet_missing, given.selections, own),
         *key_checks(key, given.sheet, given.selections, given.sheet_missing, pool, own),
