@@ -12,8 +12,17 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from arena_gate_tables import (
+    ARENA_PLAN,
+    arena_board_expected,
+    arena_board_tables,
+    arena_expected,
+    arena_tables,
+)
 from corruptions import (
     ABLATION_BREAKS,
+    ARENA_BOARD_BREAKS,
+    ARENA_BREAKS,
     BOARD_BREAKS,
     EXTERNAL_BREAKS,
     ITEM_BREAKS,
@@ -67,6 +76,8 @@ MODULES = {
     "ablations": Module(ablation_tables(), ablations_expected, ABLATION_PLAN, ABLATION_BREAKS),
     "boards": Module(board_tables(), boards_expected, PLAN, BOARD_BREAKS),
     "external": Module(external_tables(), external_expected, EXTERNAL_PLAN, EXTERNAL_BREAKS),
+    "arena": Module(arena_tables(), arena_expected, ARENA_PLAN, ARENA_BREAKS),
+    "arena_board": Module(arena_board_tables(), arena_board_expected, ARENA_PLAN, ARENA_BOARD_BREAKS),
 }
 INPUT = {"teaching_board": "board"}
 SUITES = {name: module.suite() for name, module in MODULES.items()}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pyarrow as pa
 
 from magister.contracts.contract import METRIC_STATUSES, STATUSES, Contract
@@ -241,7 +239,7 @@ RATINGS = Contract(
     ),
     key=("scope", "annotators", "system", "model"),
     allowed={"system": RATING_SYSTEMS, "status": RATING_STATUSES},
-    ranges={"component": (1, 1e6), "level": (0, 1), "p_first": (0, 1), "rating": (-math.inf, math.inf)}
+    ranges={"component": (1, 1e6), "level": (0, 1), "p_first": (0, 1)}
     | dict.fromkeys(("rank", "rank_low", "rank_high"), (1, 1e6))
     | dict.fromkeys(("n", "wins", "losses", "ties", "n_clusters", "resamples"), (0, 1e9)),
 )
