@@ -28,7 +28,7 @@ TRACKED = (
     ".dvcignore",
     ".gitignore",
 )
-OUTS = ("data/models", "data/items", "data/teaching", "data/ablations", "results")
+OUTS = ("data/models", "data/items", "data/teaching", "data/ablations", "data/arena", "results")
 RATING = {
     *("teaching_metrics/tiny", "teaching_standings/tiny", "validate_teaching/tiny"),
     *("league_ablations/tiny", "validate_ablations/tiny"),
@@ -76,8 +76,28 @@ def tiny_params() -> Params:
             "rounds": 1,
             "max_tokens": {"answer": 24, "guide": 64, "revise": 24},
         },
+        "embedders": {},
+        "arena": {},
         "statistics": {"resamples": 200},
         "llm": {"replay": False},
+    }
+
+
+def tiny_arena() -> Params:
+    """Two models, two sums, a judge and the key; for a project that needs one."""
+    return {
+        "sources": {"sums": {"kind": "generated", "scenario": "sums", "generator": "sums", "n": 4}},
+        "embedder": "words",
+        "evolution": {"rounds": 1, "generators": ["teller"]},
+        "leagues": {
+            "duel": {
+                "models": ["judge", "teller"],
+                "scenarios": ["sums"],
+                "k": 2,
+                "judges": ["pupil"],
+                "people": ["data/annotations/ann.csv"],
+            }
+        },
     }
 
 
@@ -237,7 +257,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     shutil.copyfile(ROOT / ".dvc" / ".gitignore", folder / ".dvc" / ".gitignore")
     shutil.copytree(ROOT / ".dvc" / "plots", folder / ".dvc" / "plots")
     project = Project(folder)
-    for name in ("own", "external"):
+    for name in ("annotations", "external", "own"):
         (folder / "data" / name).mkdir(parents=True)
         shutil.copyfile(ROOT / "data" / name / "README.md", folder / "data" / name / "README.md")
     project.write_params(tiny_params())

@@ -14,7 +14,7 @@ import yaml
 from magister.config.params import Params
 from magister.pipeline._bridge import SECTIONS
 from magister.provenance import code_files
-from tests.two_engines.conftest import ROOT, Project
+from tests.two_engines.conftest import ROOT, Project, tiny_arena
 
 DVC: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))
 STAGES: dict[str, dict[str, Any]] = DVC["stages"]
@@ -22,6 +22,8 @@ RULE_FILES = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "r
 # Names under which the rules know slices of the parameters.
 ALIASES = {"DATASETS": "items", "model_params": "models"}
 ALIASES |= dict.fromkeys(("LEAGUES", "DERIVED", "PLAYED", "league_of", "derived_of"), "teaching")
+ALIASES |= dict.fromkeys(("ARENA", "ARENAS", "arena_of", "arena_options"), "arena")
+ALIASES |= dict.fromkeys(("embedder_files", "embedder_values", "embedder_fingerprint"), "embedders")
 READS_OF_COMPLETE = {"models", "llm"}
 
 
@@ -42,6 +44,10 @@ def within(path: str, places: list[str]) -> bool:
 def summary(built: Project, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
     """What `snakemake -D` says of every output."""
     project = built.copy(tmp_path_factory.mktemp("summary") / "project")
+    # Nothing of it is run: who speaks does not matter.
+    project.edit("embedders", {"words": {"engine": "hashed"}})
+    project.edit("arena", tiny_arena())
+    (project.path / "data/annotations/ann.csv").write_text("comparison_id,winner\n", encoding="utf-8")
     text = project.snakemake("-D").text
     table = text[text.index("output_file\t") :]
     return list(csv.DictReader(io.StringIO(table), delimiter="\t"))
