@@ -128,6 +128,67 @@ rule validate_ablations:
         )
 
 
+rule validate_arena:
+    input:
+        code=code("gates.validate_arena"),
+        pool=INSTRUCTIONS,
+        pool_rejected=expand(
+            "data/arena/pool/rejected{number}.parquet", number=range(ARENA.evolution.rounds + 1)
+        ),
+        # In the order in which the parameters name the models.
+        answers=of_models("data/arena/respond/{model}.parquet"),
+        ids=of_models("data/arena/vectors/{model}.ids.parquet"),
+        instruction_ids="data/arena/instruction_vectors.ids.parquet",
+        selections="data/arena/leagues/{arena}/selections.parquet",
+        counts="data/arena/leagues/{arena}/selections.json",
+        sheet="data/arena/leagues/{arena}/sheet.parquet",
+        key="data/arena/leagues/{arena}/sheet_key.parquet",
+        missing="data/arena/leagues/{arena}/sheet_missing.parquet",
+        asked=lambda wildcards: [
+            f"data/arena/leagues/{wildcards.arena}/judge/{name}.asked.parquet"
+            for name in arena_of(wildcards).judges
+        ],
+        votes="data/arena/leagues/{arena}/votes.parquet",
+        votes_rejected="data/arena/leagues/{arena}/votes_rejected.parquet",
+        verdicts=lambda wildcards: (
+            f"data/arena/leagues/{wildcards.arena}/verdicts.parquet" if arena_of(wildcards).key else []
+        ),
+        ratings="data/arena/leagues/{arena}/ratings.parquet",
+        lift="data/arena/leagues/{arena}/lift.parquet",
+        agreement="data/arena/leagues/{arena}/agreement.parquet",
+        gallery="data/arena/leagues/{arena}/gallery.parquet",
+    output:
+        gate="data/arena/leagues/{arena}/gate.json",
+        lineage="data/arena/leagues/{arena}/gate.json.lineage.json",
+        page="data/arena/leagues/{arena}/gate.html",
+        page_lineage="data/arena/leagues/{arena}/gate.html.lineage.json",
+    log:
+        "logs/validate_arena/{arena}.log",
+    params:
+        section=lambda wildcards: section(
+            league=arena_options(
+                wildcards,
+                *["models", "scenarios", "k", "lam", "random_share", "key", "judges"],
+                *["exclude_self", "people"],
+            ),
+            rounds=ARENA.evolution.rounds,
+            statistics=FULL["statistics"],
+        ),
+    message:
+        "Gate: arena ({wildcards.arena})"
+    shell:
+        step(
+            "gates.validate_arena",
+            [
+                *["pool", "pool_rejected", "answers", "ids", "instruction_ids", "selections", "counts"],
+                *["sheet", "key", "missing", "asked", "votes", "votes_rejected", "verdicts"],
+                *["ratings", "lift", "agreement", "gallery"],
+            ],
+            ["gate", "page"],
+            ["arena"],
+        )
+
+
 rule validate_boards:
     input:
         code=code("gates.validate_boards"),
@@ -136,6 +197,9 @@ rule validate_boards:
         standings=expand("data/teaching/{league}/standings.parquet", league=LEAGUES),
         meta="results/meta_evaluation.parquet",
         meta_names="results/meta_names.parquet",
+        arena_board="results/arena.parquet",
+        # In the order in which the parameters name the leagues.
+        arena_ratings=expand("data/arena/leagues/{arena}/ratings.parquet", arena=ARENAS),
     output:
         gate="results/gate.json",
         lineage="results/gate.json.lineage.json",
@@ -148,13 +212,17 @@ rule validate_boards:
             leagues={
                 name: {"teachers": league.teachers, "arms": league.arms, "rounds": league.rounds}
                 for name, league in LEAGUES.items()
-            }
+            },
+            arenas=list(ARENAS),
         ),
     message:
         "Gate: boards"
     shell:
         step(
             "gates.validate_boards",
-            ["board", "metrics", "standings", "meta", "meta_names"],
+            [
+                *["board", "metrics", "standings", "meta", "meta_names"],
+                *["arena_board", "arena_ratings"],
+            ],
             ["gate", "page"],
         )

@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from magister.arena.agreement import agreement_table
 from magister.arena.gallery import gallery, preference_lines, preference_pairs
-
 from magister.arena.lift import Resampling, selection_lift
 from magister.arena.raters import rate_counts, rate_points
 from magister.contracts.arena_tables import SELECTION_LIFT

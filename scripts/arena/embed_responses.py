@@ -1,7 +1,6 @@
 """Turn a model's responses into vectors."""
 
 from magister.arena.responses import response_texts
-
 from scripts.embedding import write_embedded
 from scripts.step import Step, run_step
 

@@ -3,9 +3,9 @@
 import json
 
 import pyarrow as pa
+
 from magister.arena.evolution import drop_near_duplicates, evolution_requests, read_evolutions
 from magister.arena.instructions import Pool
-
 from magister.config.instructions import Evolution, InstructionLimits
 from magister.config.models import ModelConfig
 from magister.llm import Request, Speaker

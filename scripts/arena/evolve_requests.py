@@ -1,7 +1,6 @@
 """Ask a generator to rewrite its share of the instructions."""
 
 from magister.arena.evolution import evolution_requests
-
 from magister.config.instructions import Evolution
 from magister.prompts import load_prompt
 from scripts.speakers import speaker, write_step_requests

@@ -1,7 +1,6 @@
 """Read a model's responses."""
 
 from magister.arena.responses import read_arena_responses
-
 from scripts.arena.respond_requests import requests_of
 from scripts.speakers import responses
 from scripts.step import Step, run_step

@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from magister.arena.responses import response_requests
 
+from magister.arena.responses import response_requests
 from magister.llm import Request
 from magister.prompts import load_prompt
 from scripts.speakers import speaker, write_step_requests

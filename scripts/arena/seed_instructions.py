@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from magister.arena.instructions import gather_instructions, load_instructions
-
 from magister.config.instructions import InstructionLimits, InstructionSource
 from scripts.step import Step, run_step
 

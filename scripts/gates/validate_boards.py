@@ -1,15 +1,17 @@
 """Gate behind the boards: what is published is what was measured."""
 
 from magister.contracts._league import exchanges
+from magister.contracts.arena_board_suite import arena_board_suite
+from magister.contracts.arena_tables import ARENA_BOARD
 from magister.contracts.boards_suite import BoardRow, boards_suite
 from magister.contracts.external_suite import external_suite
 from magister.contracts.gate import run_gate
-from scripts.gates.verdict import conclude
+from scripts.gates.verdict import conclude, table_or_none
 from scripts.step import Step, run_step
 
 
 def run(step: Step) -> None:
-    """Hold the teaching board to the metrics that it was read from, and the comparison with others to its names."""
+    """Hold every board to what it was read from, and the comparison with others to its names."""
     leagues = step.params["leagues"]
     rows = [
         BoardRow(name, arm, teacher, league["rounds"])
@@ -20,7 +22,9 @@ def run(step: Step) -> None:
     board, promised = boards_suite(*tables, rows)
     teachers = {name: league["teachers"] for name, league in leagues.items()}
     meta, compared = external_suite(step.table("meta"), step.table("meta_names"), teachers)
-    conclude(step, run_gate("boards", board | meta, [*promised, *compared]))
+    ratings = dict(zip(step.params.get("arenas", []), step.tables("arena_ratings"), strict=True))
+    arena, rated = arena_board_suite(table_or_none(step, "arena_board", ARENA_BOARD), ratings)
+    conclude(step, run_gate("boards", board | meta | arena, [*promised, *compared, *rated]))
 
 
 if __name__ == "__main__":

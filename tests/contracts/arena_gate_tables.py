@@ -18,7 +18,7 @@ from magister.arena.evolution import evolution_requests, parents, read_evolution
 from magister.arena.gallery import gallery
 from magister.arena.instructions import Pool, SourceRows, gather_instructions
 from magister.arena.judge import judge_requests, parse_judge
-from magister.arena.keys import key_votes
+from magister.arena.keys import Policy, key_votes
 from magister.arena.lift import Resampling, selection_lift
 from magister.arena.people import Sheet, import_sheets
 from magister.arena.random_arm import split_budget
@@ -238,7 +238,7 @@ def lifted(votes: pa.Table, plan: ArenaPlan) -> pa.Table:
     return pa.concat_tables([SELECTION_LIFT.schema.empty_table(), *tables])
 
 
-def make_arena(say: Say = talk, plan: ArenaPlan = ARENA_PLAN) -> Tables:
+def make_arena(say: Say = talk, plan: ArenaPlan = ARENA_PLAN, policy: Policy = "wrong") -> Tables:
     """All tables of an arena, from what is said in it."""
     pool = arena_pool(say, plan.rounds)
     prompt, answers, vectors = load_prompt(PROMPTS / "respond" / "v1.md"), [], {}
@@ -251,7 +251,9 @@ def make_arena(say: Say = talk, plan: ArenaPlan = ARENA_PLAN) -> Tables:
     responses, comparisons = pa.concat_tables(answers), chosen(pool.instructions, plan)
     made = annotation_sheet(comparisons.table, pool.instructions, responses, seed=7)
     asked_of, votes, rejected = judged(made, say, plan)
-    keyed = key_votes(made.key if plan.key else made.key.slice(0, 0), pool.instructions, responses)
+    keyed = key_votes(
+        made.key if plan.key else made.key.slice(0, 0), pool.instructions, responses, policy=policy
+    )
     people = import_sheets(filled(made) if plan.people else [], made.key)
     votes = pa.concat_tables([*votes, keyed.votes, people.votes])
     texts = dict(sorted((row["instruction_id"], row["text"]) for row in pool.instructions.to_pylist()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from arena_gate_tables import arena_board_tables
 from gate_tables import ITEMS_PLAN, PLAN, board_tables, external_tables, item_tables, teaching_tables
 
 from magister.contracts.schemas import CONTRACTS
@@ -30,6 +32,7 @@ CONTRACT_OF = {
     "variants": "items",
     "variant_reports": "variant_report",
     "meta": "meta_evaluation",
+    "arena_ratings": "ratings",
 }
 
 
@@ -40,14 +43,16 @@ def _project(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT)
 
 
-def written(folder: Path, tables: dict[str, list[pa.Table]]) -> list[str]:
-    """Write tables as the pipeline does; return the `--in` arguments."""
+def written(
+    folder: Path, tables: dict[str, list[pa.Table]], contracts: Mapping[str, str] = CONTRACT_OF
+) -> list[str]:
+    """Write tables as the pipeline does, by the contracts of their names; return the `--in` arguments."""
     lineage = make_lineage("test", wildcards={}, inputs=[], params={}, code={})
     arguments = []
     for name, parts in tables.items():
         paths = [folder / f"{name}{n}.parquet" for n in range(len(parts))]
         for path, part in zip(paths, parts, strict=True):
-            write_table(path, part, CONTRACTS[CONTRACT_OF.get(name, name)], lineage)
+            write_table(path, part, CONTRACTS[contracts.get(name, name)], lineage)
         arguments += ["--in", name, *map(str, paths)]
     return arguments
 
@@ -91,10 +96,14 @@ def run_boards(folder: Path, tables: dict[str, pa.Table]) -> int:
     from scripts.step import run_step
 
     league = {name: getattr(PLAN, name) for name in ("teachers", "arms", "rounds")}
-    arguments = ["--params", json.dumps({"leagues": {PLAN.league: league}})]
+    arena = arena_board_tables()
+    arenas = [name.removeprefix("ratings/") for name in arena if "/" in name]
+    arguments = ["--params", json.dumps({"leagues": {PLAN.league: league}, "arenas": arenas})]
     external = external_tables(PLAN)
     tables = {"meta": external["meta_evaluation"], "meta_names": external["meta_names"]} | tables
-    arguments += [*written(folder, {name: [table] for name, table in tables.items()}), *outputs(folder)]
+    parts = {name: [table] for name, table in ({"arena_board": arena["arena_board"]} | tables).items()}
+    parts["arena_ratings"] = [arena[f"ratings/{name}"] for name in arenas]
+    arguments += [*written(folder, parts), *outputs(folder)]
     return exit_code(lambda: run_step("scripts.gates.validate_boards", validate_boards.run, arguments))
 
 
@@ -181,6 +190,19 @@ def test_the_gate_of_the_boards_names_a_number_that_nobody_measured(
     message = capsys.readouterr().err
     assert "aa_as_measured: expected AA as in the metrics; 1 row(s)" in message
     assert "league=main, arm=taught, teacher=una: aa=0.75" in message
+
+
+def test_the_gate_of_the_boards_names_a_rating_that_no_league_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board = arena_board_tables()["arena_board"]
+    rows = board.to_pylist()
+    rows[0]["rating"] = 1500.25
+    tables = board_tables() | {"arena_board": pa.Table.from_pylist(rows, schema=board.schema)}
+    assert run_boards(tmp_path, tables) == 1
+    message = capsys.readouterr().err
+    assert "arena_board: as_rated: expected as in the ratings of the league; 1 row(s)" in message
+    assert f"league=small, scope={rows[0]['scope']}" in message
 
 
 def test_the_gate_of_the_boards_misses_a_teacher_that_nobody_looked_up(

@@ -239,9 +239,9 @@ RATINGS = Contract(
     ),
     key=("scope", "annotators", "system", "model"),
     allowed={"system": RATING_SYSTEMS, "status": RATING_STATUSES},
-    ranges={"component": (1, 1e6), "level": (0, 1), "p_first": (0, 1)}
-    | dict.fromkeys(("rank", "rank_low", "rank_high"), (1, 1e6))
-    | dict.fromkeys(("n", "wins", "losses", "ties", "n_clusters", "resamples"), (0, 1e9)),
+    ranges={"component": (1.0, 1e6), "level": (0.0, 1.0), "p_first": (0.0, 1.0)}
+    | dict.fromkeys(("rank", "rank_low", "rank_high"), (1.0, 1e6))
+    | dict.fromkeys(("n", "wins", "losses", "ties", "n_clusters", "resamples"), (0.0, 1e9)),
 )
 # What selection did for votes: a row per scope, measure and arm; `difference` is discrepant - random. `n` counts votes,
 # of `pair_agreement` pairs.
