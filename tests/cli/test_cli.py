@@ -310,6 +310,17 @@ def test_programs_get_a_reply_as_it_is(run: Run) -> None:
     assert json.loads(run("models", "check", "--format", "json").out)[0]["detail"] == HOSTILE
 
 
+@pytest.mark.usefixtures("hostile")
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_terminal_gets_no_reply_as_it_is_whatever_the_format(
+    run: Run, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    done = run("models", "check", "--format", form)
+    assert "[red]x[/red]" in done.out
+    assert steers(done.out) == set()
+
+
 def test_a_hostile_row_cannot_steer_the_terminal(run: Run) -> None:
     row = {"question": HOSTILE, "options": [HOSTILE, HOSTILE], "answer": HOSTILE}
     bad = {"question": "x?", "options": ["a", "b"], "answer": HOSTILE}

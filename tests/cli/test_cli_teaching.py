@@ -34,9 +34,9 @@ def test_own_trajectories_are_rated(run: Run) -> None:
     assert (done.code, done.err) == (0, "")
     assert "own.csv: 16 rows." in done.out
     assert "Not in the file, assumed: arm: taught" in done.out
-    assert "1 tea" in done.out
+    assert "- tea" in done.out
     assert "+25.0" in done.out
-    assert "4 items, 4 clusters, 2 students, 1 rounds. Policy wrong" in done.out
+    assert "4 items, 4 clusters, 2 students, 1 round. Policy wrong" in done.out
     assert "by status: ok 16 (of 16)" in done.out
     assert widest(done.out) <= 80
 

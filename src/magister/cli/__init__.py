@@ -10,9 +10,9 @@ from typing import NoReturn
 import typer
 
 from magister.cli import board, items, models, plan
-from magister.cli._printing import visible
 from magister.cli.restore import restore
 from magister.cli.score import EXAMPLE, score_teaching
+from magister.display import visible
 from magister.errors import UserError
 
 __all__ = ["app", "main"]

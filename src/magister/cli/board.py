@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from magister.cli._printing import Format, FormatOption, print_rows, terminal_width, visible
+from magister.cli._printing import Format, FormatOption, print_rows, terminal_width
 from magister.errors import UserError
 
 app = typer.Typer(no_args_is_help=True, help="The boards.")
@@ -35,6 +35,6 @@ def board_teaching(
     if missing:
         raise UserError(f"{file}: not a teaching board: it lacks the column {missing[0]!r}")
     if form is Format.text:
-        typer.echo(visible(render_text(board, terminal_width())))
+        typer.echo(render_text(board, terminal_width()))
     else:
         print_rows(board.to_pylist(), form)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from magister.cli._printing import Format, FormatOption, echo, print_rows, terminal_width, visible
+from magister.cli._printing import Format, FormatOption, echo, print_rows, terminal_width
 from magister.errors import UserError
 
 if TYPE_CHECKING:
@@ -130,7 +130,6 @@ def score_teaching(
         echo(note, err=form is not Format.text)
     if form is Format.text:
         typer.echo()
-        # Names are a user's data here: nothing in them may steer the terminal.
-        typer.echo(visible(render_text(board, terminal_width())))
+        typer.echo(render_text(board, terminal_width()))
     else:
         print_rows(board.to_pylist(), form)
