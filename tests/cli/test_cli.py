@@ -157,7 +157,7 @@ def test_a_bad_parameter_file_is_one_message(run: Run, text: str | bytes | None,
 def test_an_unknown_model_is_named_with_those_that_exist(run: Run) -> None:
     params(ann=SCRIPTED)
     done = run("models", "check", "--only", "bob")
-    assert (done.code, done.err) == (2, "magister: params.yaml: no model bob; known: ann\n")
+    assert (done.code, done.err) == (2, "magister: params.yaml: no model bob; known: ann, tutor\n")
 
 
 # items check

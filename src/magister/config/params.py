@@ -11,9 +11,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import yaml
 from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
 
-from magister.config.base import Name, Section
+from magister.config.base import Name, Real, Section, Whole
 from magister.config.items import Items
-from magister.config.models import ModelConfig
+from magister.config.models import PLAYED, ModelConfig
 from magister.config.teaching import Arm, Teaching, derived_leagues
 from magister.errors import UserError
 
@@ -21,15 +21,15 @@ from magister.errors import UserError
 class Statistics(Section):
     """Intervals."""
 
-    resamples: int = Field(10_000, ge=100, description="Bootstrap resamples.")
-    level: float = Field(0.95, gt=0.5, lt=1, description="Coverage of the intervals.")
-    seed: int = Field(0, description="Seed of the resampling.")
+    resamples: Whole = Field(10_000, ge=100, description="Bootstrap resamples.")
+    level: Real = Field(0.95, gt=0.5, lt=1, description="Coverage of the intervals.")
+    seed: Whole = Field(0, description="Seed of the resampling.")
 
 
 class Llm(Section):
     """Model calls in general."""
 
-    max_error_share: float = Field(
+    max_error_share: Real = Field(
         0.02,
         ge=0,
         le=1,
@@ -61,6 +61,18 @@ class Params(Section):
             if repeated:
                 raise ValueError(f"{where}: {', '.join(repeated)} stands there twice")
 
+        def playable(names: list[str], role: str, where: str) -> None:
+            for name in names:
+                script = self.models[name].script if self.models[name].engine == "scripted" else None
+                if role not in PLAYED.get(script or "", (role,)):
+                    able = " or ".join(
+                        f"`script: {player}`" for player, roles in PLAYED.items() if role in roles
+                    )
+                    raise ValueError(
+                        f"{where}: {name!r} has `script: {script}`, which cannot answer as one of the {role}; expected "
+                        f"{able}, or a model of another engine"
+                    )
+
         for role in ("distractor_models", "ladder"):
             known(getattr(self.items, role), f"items.{role}")
             different(getattr(self.items, role), f"items.{role}")
@@ -80,8 +92,9 @@ class Params(Section):
                     f"teaching.leagues.{name}.items_variant: unknown variant {league.items_variant!r}; "
                     f"known: {', '.join(sorted(self.items.variants)) or 'none'}"
                 )
-            known(league.students, f"teaching.leagues.{name}.students")
-            known(league.teachers, f"teaching.leagues.{name}.teachers")
+            for role in ("students", "teachers"):
+                known(getattr(league, role), f"teaching.leagues.{name}.{role}")
+                playable(getattr(league, role), role, f"teaching.leagues.{name}.{role}")
             for dataset in league.datasets:
                 if dataset not in self.items.datasets:
                     raise ValueError(
