@@ -103,7 +103,9 @@ def test_names_on_a_board_are_those_of_our_models() -> None:
 def test_the_roles_of_every_shipped_player_are_known() -> None:
     scripted.find_player("student")
     # `echo` and `flaky`, of the engine itself, answer whatever they are asked.
-    shipped = {name for name, play in scripted._PLAYERS.items() if play.__module__ in scripted._PLAYER_MODULES}
+    shipped = {
+        name for name, play in scripted._PLAYERS.items() if play.__module__ in scripted._PLAYER_MODULES
+    }
     assert shipped == set(PLAYED)
 
 

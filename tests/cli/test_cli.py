@@ -170,6 +170,15 @@ def test_a_good_file_ends_with_code_0(run: Run) -> None:
     assert "questions: 4 rows, 4 accepted" in done.out
 
 
+def test_questions_whose_options_were_not_read_are_said_to_be_open(run: Run) -> None:
+    questions(1)
+    done = run("items", "check", "questions.csv")
+    said = " ".join(done.out.split())
+    assert "questions: 1 row, 1 accepted no options were read for 1 row, so they are open questions" in said
+    assert "columns not used: a, b, c, d" in said
+    assert "no options were read" not in run(*CHECK).out
+
+
 def test_a_rejected_row_is_named_and_ends_with_code_1(run: Run) -> None:
     questions(extra="Bad one?,1,2,3,4,F\nAnother?,1,1,2,3,A\n")
     done = run(*CHECK)

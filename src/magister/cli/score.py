@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from magister.cli._printing import Format, FormatOption, echo, print_rows, terminal_width
+from magister.display import counted
 from magister.errors import UserError
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def score_teaching(
 
     columns = read_columns(file)
     records = complete_records(columns, file.stem)
-    notes = [f"{file}: {len(columns)} rows.", *records.notes]
+    notes = [f"{file}: {counted(len(columns), 'row')}.", *records.notes]
     own = None
     if zero_shot is not None:
         answers = complete_zero_shot(read_columns(zero_shot), records.table)
