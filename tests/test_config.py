@@ -100,6 +100,11 @@ def test_names_on_a_board_are_those_of_our_models() -> None:
     assert "teaching.external.names.Chatbot Arena: unknown model 'una'; known: ann, tom" in message
 
 
+def test_a_name_of_a_board_is_that_of_one_model() -> None:
+    message = complaint(changed("teaching/external/names", {"Arena": {"tom": "Tom", "ann": "Tom"}}))
+    assert "teaching.external.names: Arena: 'Tom' stands for ann and tom" in message
+
+
 def test_the_roles_of_every_shipped_player_are_known() -> None:
     scripted.find_player("student")
     # `echo` and `flaky`, of the engine itself, answer whatever they are asked.

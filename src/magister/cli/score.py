@@ -57,7 +57,7 @@ def read_columns(path: Path) -> Columns:
 
 
 def write_metrics(metrics: pa.Table, out: Path) -> list[Path]:
-    """Write a table as parquet and as CSV.
+    """Write a table as parquet and as CSV, this with an apostrophe before texts that a spreadsheet would run.
 
     Args:
         metrics: the table.
@@ -69,13 +69,15 @@ def write_metrics(metrics: pa.Table, out: Path) -> list[Path]:
     from pyarrow import csv
     from pyarrow import parquet as pq
 
+    from magister.provenance import inert
+
     if out.suffix in (".parquet", ".csv"):
         out = out.with_suffix("")
     paths = [out.with_name(f"{out.name}.{suffix}") for suffix in ("parquet", "csv")]
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(metrics, paths[0])
-        csv.write_csv(metrics, paths[1])
+        csv.write_csv(inert(metrics), paths[1])
     except OSError as error:
         raise UserError(f"{out}: cannot be written: {error.strerror or error}") from None
     return paths

@@ -112,6 +112,22 @@ class External(Section):
                 raise ValueError(f"{path!r} stands there twice")
         return boards
 
+    @field_validator("names")
+    @classmethod
+    def _one_model_a_name(cls, names: dict[str, dict[Name, str]]) -> dict[str, dict[Name, str]]:
+        """A row of a board scores one model: used for two, it would be counted twice."""
+        for board, mapped in names.items():
+            by_name: dict[str, list[str]] = {}
+            for model, name in mapped.items():
+                by_name.setdefault(name, []).append(model)
+            for name, models in by_name.items():
+                if len(models) > 1:
+                    raise ValueError(
+                        f"{board}: {name!r} stands for {' and '.join(sorted(models))}; a name of a board is that of "
+                        "one model"
+                    )
+        return names
+
 
 class Teaching(Section):
     """The teaching league(s)."""
