@@ -171,7 +171,7 @@ def test_a_plan_says_what_it_assumes_and_fits_the_terminal(run: Run) -> None:
     assert "Cost unknown (no price_in, price_out in params.yaml): far." in said
     assert "cost 0.00 and what is unknown" in said
     assert "no request file is written yet" in said
-    assert "no difference in CA can be shown" in said
+    assert "League main, 3 items, 1 student: no difference in CA can be shown" in said
     assert widest(done.out) <= 80
 
 
