@@ -25,6 +25,7 @@ from magister.provenance import (
     Lineage,
     code_files,
     code_md5s,
+    inert,
     make_lineage,
     write_json,
     write_sidecar,
@@ -142,8 +143,8 @@ class Step:
         write_text(self.outputs[name], text, self.lineage())
 
     def write_csv(self, name: str, table: pa.Table) -> None:
-        """Write a table as text, for people and spreadsheets."""
-        self.write_text(name, table.to_pandas().to_csv(index=False, lineterminator="\n"))
+        """Write a table for people and spreadsheets; a text that a spreadsheet would run gets an apostrophe."""
+        self.write_text(name, inert(table).to_pandas().to_csv(index=False, lineterminator="\n"))
 
     def sidecar(self, name: str) -> None:
         """Write the lineage beside an output that the script has written itself."""

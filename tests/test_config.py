@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import pytest
 import yaml
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
 from magister import _params_doc
 from magister._params_doc import params_markdown
+from magister.config.models import PLAYED
 from magister.config.params import Params, load_params, read_yaml, validate_params
 from magister.config.teaching import Ablation, DerivedLeague, derived_leagues, played_leagues
 from magister.contracts.schemas import ASKED_ABLATIONS
 from magister.errors import UserError
+from magister.llm.engines import scripted
 
 ROOT = Path(__file__).parents[1]
 Raw = dict[str, Any]
@@ -30,7 +34,8 @@ BASE: Raw = {
 WHEEL = {"wheel": "w", "version": "1", "sha256": "a" * 64, "member": "m", "member_sha256": "b" * 64}
 
 SEEDS = {"kind": "generated", "scenario": "sums", "generator": "sums", "n": 3}
-ARENA = {"models": ["ann", "tom"], "scenarios": ["sums"]}
+ARENA = {"models": ["una", "ugo"], "scenarios": ["sums"]}
+RESPONDERS = {name: {"engine": "scripted", "script": "responder"} for name in ARENA["models"]}
 
 
 def arena(**options: Any) -> Raw:
@@ -41,6 +46,8 @@ def arena(**options: Any) -> Raw:
 def changed(path: str, value: Any) -> Raw:
     """The good parameters with one key set."""
     raw = copy.deepcopy(BASE)
+    if path.startswith("arena"):
+        raw["models"] |= RESPONDERS
     *parents, last = path.split("/")
     section = raw
     for name in parents:
@@ -105,6 +112,38 @@ def test_names_on_a_board_are_those_of_our_models() -> None:
     assert "teaching.external.names.Chatbot Arena: unknown model 'una'; known: ann, tom" in message
 
 
+def test_a_name_of_a_board_is_that_of_one_model() -> None:
+    message = complaint(changed("teaching/external/names", {"Arena": {"tom": "Tom", "ann": "Tom"}}))
+    assert "teaching.external.names: Arena: 'Tom' stands for ann and tom" in message
+
+
+def test_the_roles_of_every_shipped_player_are_known() -> None:
+    scripted.find_player("student")
+    # `echo` and `flaky`, of the engine itself, answer whatever they are asked.
+    shipped = {
+        name for name, play in scripted._PLAYERS.items() if play.__module__ in scripted._PLAYER_MODULES
+    }
+    assert shipped == set(PLAYED)
+
+
+NUMBERS = [
+    pytest.param(field, id=f"{model.__name__}.{name}")
+    for model in _params_doc._sections()
+    for name, field in model.model_fields.items()
+    if _params_doc._type(field.annotation) in ("number", "whole number")
+]
+
+
+@pytest.mark.parametrize("field", NUMBERS)
+def test_no_option_takes_true_for_a_number_or_text_for_a_whole_one(field: FieldInfo) -> None:
+    option: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, *field.metadata])
+    with pytest.raises(ValidationError, match="expected a number"):
+        option.validate_python(True)
+    if _params_doc._type(field.annotation) == "whole number":
+        with pytest.raises(ValidationError, match="expected a whole number"):
+            option.validate_python("2")
+
+
 def test_rounds_set_for_all_change_the_default_run() -> None:
     raw: Any = read_yaml(ROOT / "params.yaml")
     rounds = [
@@ -125,6 +164,27 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
         ),
         ("models/ann/limits/concurency", 3, ["models.ann.limits.concurency", "did you mean 'concurrency'?"]),
         ("teaching/prompts/gide", "v2", ["teaching.prompts.gide", "known: answer, guide, revise"]),
+        ("teaching/rounds", True, ["  teaching.rounds: expected a number, found true or false (seen: True)"]),
+        ("teaching/rounds", "2", ["  teaching.rounds: expected a whole number, found text", "(seen: '2')"]),
+        (
+            "teaching/rounds",
+            2.5,
+            ["teaching.rounds: Input should be a valid integer, got a number with a fractional part (seen: 2.5)"],
+        ),
+        ("items/datasets/sums/n", True, ["items.datasets.sums.n: expected a number, found true or false"]),
+        ("models/ann/sampling/seed", "7", ["models.ann.sampling.seed: expected a whole number, found text"]),
+        ("models/ann/sampling/temperature", True, ["models.ann.sampling.temperature: expected a number"]),
+        ("items/band_cuts", [0.2, 0.4, 0.6, True], ["items.band_cuts.3: expected a number"]),
+        (
+            "teaching/leagues/main/teachers",
+            ["tom", "ann"],
+            ["teaching.leagues.main.teachers: 'ann' has `script: student`, which cannot answer as one of the teachers"],
+        ),
+        (
+            "models/ann/script",
+            "reviewer",
+            ["teaching.leagues.main.students: 'ann' has `script: reviewer`", "`script: student` or `script: teacher`"],
+        ),
         ("models/ann/xyz", 1, ["models.ann.xyz: unknown option; known: "]),
         (
             "models/tom",
@@ -175,7 +235,7 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
         ("items/distractor_models", ["ann", "ann"], ["items.distractor_models: ann stands there twice"]),
         ("teaching/leagues/main/students", "ann", ["teaching.leagues.main.students", "valid list", "'ann'"]),
         ("teaching/leagues/main/students", [], ["teaching.leagues.main.students", "at least 1"]),
-        ("teaching/leagues/main/rounds", "many", ["teaching.leagues.main.rounds", "integer", "'many'"]),
+        ("teaching/leagues/main/rounds", "many", ["teaching.leagues.main.rounds", "whole number", "'many'"]),
         ("teaching/leagues/main/rounds", 7, ["teaching.leagues.main.rounds", "less than or equal to 6", "7"]),
         ("teaching/rounds", 0, ["  teaching.rounds: ", "greater than or equal to 1", "(seen: 0)"]),
         ("teaching/rounds", 2.5, ["  teaching.rounds: ", "integer", "(seen: 2.5)"]),
@@ -195,9 +255,11 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
         ("arena/evolution", {"rounds": 1, "generators": ["eve"]}, ["arena.evolution.generators: unknown model 'eve'"]),
         ("arena/evolution", {"operations": ["x"]}, ["arena.evolution.operations.0", "'deepen'"]),
         ("arena/embedder", "bert", ["arena.embedder: unknown embedder 'bert'; known: words"]),
-        ("arena", arena(models=["ann", "eve"]), ["arena.leagues.duel.models: unknown model 'eve'"]),
-        ("arena", arena(models=["ann", "ann"]), ["arena.leagues.duel.models: ann stands there twice"]),
-        ("arena", arena(models=["ann"]), ["arena.leagues.duel.models", "at least 2"]),
+        ("arena", arena(models=["una", "eve"]), ["arena.leagues.duel.models: unknown model 'eve'"]),
+        ("arena", arena(models=["una", "una"]), ["arena.leagues.duel.models: una stands there twice"]),
+        ("arena", arena(models=["una"]), ["arena.leagues.duel.models", "at least 2"]),
+        ("arena", arena(models=["una", "ann"]), ["duel.models: 'ann' has `script: student`", "`script: responder`"]),
+        ("arena", arena(judges=["una"]), ["duel.judges: 'una' has `script: responder`", "`script: pair_judge`"]),
         ("arena", arena(judges=["eve"]), ["arena.leagues.duel.judges: unknown model 'eve'"]),
         ("arena", arena(key=False), ["arena.leagues.duel: nobody votes; set 'key', 'judges' or 'people'"]),
         ("arena", arena(people=["votes.csv"]), ["arena.leagues.duel.people", "'votes.csv'", "data/annotations/"]),

@@ -235,3 +235,12 @@ def test_progress_is_a_line_on_request(
     monkeypatch.setenv("MAGISTER_PROGRESS", "1")
     call(lambda step: None, *arguments)
     assert capsys.readouterr().err.split() == ["count", "main", "ann"]
+
+
+def test_a_spreadsheet_shows_a_csv_and_runs_nothing_of_it() -> None:
+    table = pa.table(
+        {"name": ["=cmd|' /C calc'!A1", "plain", None], "gain": [-0.5, 1.0, None], "n": [-1, 2, 3]}
+    )
+    assert call(lambda step: step.write_csv("out", table), "--out", "out", "out.csv") == 0
+    lines = Path("out.csv").read_text(encoding="utf-8").splitlines()
+    assert lines == ["name,gain,n", "'=cmd|' /C calc'!A1,-0.5,-1", "plain,1.0,2", ",,3"]

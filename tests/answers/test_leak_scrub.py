@@ -162,6 +162,17 @@ LABELS = st.sampled_from(
 )
 
 
+@pytest.mark.parametrize("text", ["<P\x85: (A) >", "<b (A) >", "<p option A>", "< br (A) >", "<i\n(A)>"])
+def test_what_stands_between_angle_brackets_is_text_unless_it_is_a_tag(text):
+    assert "A" not in scrub_options(text, NUMBERS).text
+    assert find_leak(text, NUMBERS, "A", NUMBERS[0]).kind == "gold"
+
+
+def test_a_tag_with_attributes_is_markup():
+    assert extract_choice('Answer: <span class="x" style="color: red">B</span>', NUMBERS).answer == "B"
+    assert extract_choice("Answer: <br/><font size=3>B</font >", NUMBERS).answer == "B"
+
+
 @given(
     AROUND.filter(lambda text: not re.search(r"[\w'\\^(\[]\s*$", text)),
     LABELS,

@@ -20,10 +20,13 @@ Run = Callable[..., Ran]
 
 
 def params(**models: dict[str, Any]) -> Path:
-    """A parameter file with these models."""
+    """A parameter file with these models; the first is the student, the teacher one that can teach."""
     sums = {"kind": "generated", "generator": "sums", "n": 3}
     names = list(models)[:1]
-    league = {"students": names, "teachers": names, "datasets": ["sums"]}
+    able = [name for name, model in models.items() if model.get("script") != "student"]
+    if not able:
+        able, models = ["tutor"], models | {"tutor": {"engine": "scripted", "script": "teacher"}}
+    league = {"students": names, "teachers": able[:1], "datasets": ["sums"]}
     content = {
         "models": models,
         "items": {"datasets": {"sums": sums}},

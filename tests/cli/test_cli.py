@@ -164,7 +164,7 @@ def test_a_bad_parameter_file_is_one_message(run: Run, text: str | bytes | None,
 def test_an_unknown_model_is_named_with_those_that_exist(run: Run) -> None:
     params(ann=SCRIPTED)
     done = run("models", "check", "--only", "bob")
-    assert (done.code, done.err) == (2, "magister: params.yaml: no model bob; known: ann\n")
+    assert (done.code, done.err) == (2, "magister: params.yaml: no model bob; known: ann, tutor\n")
 
 
 # items check
@@ -175,6 +175,15 @@ def test_a_good_file_ends_with_code_0(run: Run) -> None:
     done = run(*CHECK)
     assert (done.code, done.err) == (0, "")
     assert "questions: 4 rows, 4 accepted" in done.out
+
+
+def test_questions_whose_options_were_not_read_are_said_to_be_open(run: Run) -> None:
+    questions(1)
+    done = run("items", "check", "questions.csv")
+    said = " ".join(done.out.split())
+    assert "questions: 1 row, 1 accepted no options were read for 1 row, so they are open questions" in said
+    assert "columns not used: a, b, c, d" in said
+    assert "no options were read" not in run(*CHECK).out
 
 
 def test_a_rejected_row_is_named_and_ends_with_code_1(run: Run) -> None:
@@ -315,6 +324,17 @@ def test_a_reply_cannot_steer_the_terminal_or_start_a_line(run: Run) -> None:
 @pytest.mark.usefixtures("hostile")
 def test_programs_get_a_reply_as_it_is(run: Run) -> None:
     assert json.loads(run("models", "check", "--format", "json").out)[0]["detail"] == HOSTILE
+
+
+@pytest.mark.usefixtures("hostile")
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_terminal_gets_no_reply_as_it_is_whatever_the_format(
+    run: Run, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    done = run("models", "check", "--format", form)
+    assert "[red]x[/red]" in done.out
+    assert steers(done.out) == set()
 
 
 def test_a_hostile_row_cannot_steer_the_terminal(run: Run) -> None:

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -34,9 +35,9 @@ def test_own_trajectories_are_rated(run: Run) -> None:
     assert (done.code, done.err) == (0, "")
     assert "own.csv: 16 rows." in done.out
     assert "Not in the file, assumed: arm: taught" in done.out
-    assert "1 tea" in done.out
+    assert "- tea" in done.out
     assert "+25.0" in done.out
-    assert "4 items, 4 clusters, 2 students, 1 rounds. Policy wrong" in done.out
+    assert "4 items, 4 clusters, 2 students, 1 round. Policy wrong" in done.out
     assert "by status: ok 16 (of 16)" in done.out
     assert widest(done.out) <= 80
 
@@ -84,6 +85,38 @@ def test_trajectories_that_cannot_be_read_are_one_message(run: Run, name: str, c
     done = run("score-teaching", name)
     assert done.code == 2
     assert done.err.startswith(f"magister: {name}: ")
+
+
+def test_a_key_that_stands_twice_is_refused_with_its_line(run: Run) -> None:
+    row = '{"teacher":"t","student":"s","item_id":"i","round":0,"correct":1%s}\n'
+    Path("own.jsonl").write_text(row % "" + row % ',"correct":0')
+    done = run("score-teaching", "own.jsonl")
+    assert (done.code, "row 2: the key 'correct' stands there twice" in done.err) == (2, True)
+
+
+def test_a_header_alone_is_said_to_have_no_rows(run: Run) -> None:
+    Path("own.csv").write_text("teacher,student,item_id,round,correct\n")
+    done = run("score-teaching", "own.csv")
+    assert (done.code, "no rows" in done.err, "Columns found" in done.err) == (2, True, False)
+    done = run("score-teaching", trajectories("all.csv"), "--zero-shot", "own.csv")
+    assert (done.code, "no rows" in done.err, "Columns found" in done.err) == (2, True, False)
+
+
+def test_trajectories_in_utf_16_are_said_to_be_no_utf_8(run: Run) -> None:
+    Path("own.csv").write_text("teacher,student\n", encoding="utf-16")
+    done = run("score-teaching", "own.csv")
+    assert (done.code, "own.csv: not UTF-8 text" in done.err) == (2, True)
+
+
+def test_a_decimal_of_a_parquet_file_is_0_or_1(run: Run) -> None:
+    rows = list(csv.DictReader(io.StringIO(Path(trajectories()).read_text(encoding="utf-8"))))
+    table = pa.Table.from_pylist(rows)
+    place = table.column_names.index("correct")
+    number = table["correct"].cast(pa.int64()).cast(pa.decimal128(21, 2))
+    pq.write_table(table.set_column(place, "correct", number), "own.parquet")
+    done = run("score-teaching", "own.parquet", "--resamples", "0")
+    assert (done.code, done.err) == (0, "")
+    assert "+25.0" in done.out
 
 
 def test_names_cannot_steer_the_terminal(run: Run) -> None:
@@ -138,7 +171,7 @@ def test_a_plan_says_what_it_assumes_and_fits_the_terminal(run: Run) -> None:
     assert "Cost unknown (no price_in, price_out in params.yaml): far." in said
     assert "cost 0.00 and what is unknown" in said
     assert "no request file is written yet" in said
-    assert "no difference in CA can be shown" in said
+    assert "League main, 3 items, 1 student: no difference in CA can be shown" in said
     assert widest(done.out) <= 80
 
 

@@ -58,6 +58,9 @@ TOLD_TWICE = {
     "trajectories:replies_as_given",
     "trajectories:guides_as_given",
     "metrics:statuses_counted",
+    "metrics:row_of_league",
+    "metrics:value_recounted",
+    "metrics:sizes_recounted",
     "standings:as_measured",
 }
 
@@ -82,7 +85,8 @@ def test_good_tables_pass() -> None:
     report = teaching_gate(TABLES)
     assert failures(report) == []
     assert {entry["table"] for entry in report["expectations"]} == {
-        "blind_answers", "cells", "comparisons", "guides", "guides_asked", "headline", "items", "metrics",
+        "blind_answers", "cells", "comparisons", "guides", "guides_asked", "headline", "items",
+        "metric_rows", "metrics",
         "revisions", "revisions_asked", "standings", "trajectories", "zero_shot",
     }  # fmt: skip
 
@@ -225,12 +229,14 @@ METRIC_CASES: list[tuple[Where, Where, set[str]]] = [
     (P0, {"ci_low": 0.9, "ci_high": 0.1}, {"interval_ordered"}),
     (P0, {"ci_low": 0.6, "ci_high": 0.9}, {"interval_ordered"}),
     (P0, {"ci_low": None}, {"interval_where_ok"}),
-    (P0, {"status": "no_interval", "reason": "why"}, {"interval_where_ok"}),
-    (P0, NO_INTERVAL | {"status": "not_computable"}, {"value_unless_not_computable"}),
+    (P0, {"status": "no_interval", "reason": "why"}, {"interval_where_ok", "se_where_ok"}),
+    (P0, NO_INTERVAL | {"status": "not_computable", "se": None}, {"value_unless_not_computable"}),
     (P0, {"value": None, "ci_low": 0.1, "ci_high": 0.2}, {"value_unless_not_computable", "interval_ordered"}),
-    (P0, {"se": None}, {"se_positive"}),
+    (P0, {"se": None}, {"se_positive", "se_where_ok"}),
     (P0, {"se": 0.0}, {"se_positive"}),
-    (P0, NO_INTERVAL | {"reason": ""}, {"reason_unless_ok"}),
+    (P0, NO_INTERVAL | {"reason": "", "se": None}, {"reason_unless_ok"}),
+    (P0, NO_INTERVAL, {"se_where_ok"}),
+    (P0, {"ci_low": 0.5, "ci_high": 0.5}, {"interval_has_width"}),
     (P, {"n_ok": 7}, {"statuses_add_up"}),
     (CA, {"n_error": 1}, {"statuses_add_up"}),
     (RA, {"n_ok": 8}, {"statuses_add_up"}),

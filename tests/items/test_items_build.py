@@ -7,7 +7,7 @@ from itertools import islice
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from items_helpers import choice_pool, free_answers, no_distractors, open_pool
 
@@ -53,7 +53,9 @@ def test_a_number_that_cannot_be_written_like_the_gold_leaves_all_as_they_are():
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.text(max_size=20), min_size=1, max_size=5))
+@example(["0,."])
+@example(["'a',"])
+@given(st.lists(st.text(max_size=20) | st.text("ab0.,;'\"* ", max_size=8), min_size=1, max_size=5))
 def test_writing_alike_twice_changes_nothing_more(texts):
     once = format_options(texts, texts[0])
     assert len(once) == len(texts)

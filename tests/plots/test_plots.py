@@ -235,6 +235,22 @@ def test_what_is_unknown_is_a_gap_with_its_reason(name: str, monkeypatch: pytest
     assert "nan" not in about.lower().split()
 
 
+def test_a_league_with_a_student_left_out_is_said_to_be_as_large_as_it_is_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = drawn(monkeypatch)
+    left = {"leave_one_student": {"n_students": 1}, "leave_one_dataset": {"n_items": 80, "n_clusters": 40}}
+    plots.leave_one_out(
+        tables.ablations(
+            ["ann", "bob"],
+            change=lambda row: (
+                {"n_students": 2, "n_items": 1, "n_clusters": 1} | left.get(row["ablation"], {})
+            ),
+        )
+    )
+    assert "n: 1 item, 1 cluster, 2 students." in " ".join(" ".join(texts).split())
+
+
 def test_a_gap_in_a_curve_is_not_bridged() -> None:
     whole = plots.teaching_curve(tables.metrics(["ann", "bob"]))
     table = tables.metrics(

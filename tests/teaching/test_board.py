@@ -8,6 +8,7 @@ import pytest
 from test_metrics import cell, measure, table, zero_shot
 
 from magister.contracts.schemas import STANDINGS
+from magister.display import columns
 from magister.errors import UserError
 from magister.teaching.board import BOARD_SCHEMA, render_markdown, render_text, teaching_board
 from magister.teaching.standings import standings
@@ -124,7 +125,7 @@ def test_text_shows_points_intervals_policy_and_what_is_not_separated() -> None:
     assert text.index("flat") < text.index("control arms") < text.index("sham")
     assert "not separated from no effect (the interval of CA includes 0): flat, sham." in flow
     assert "Policy wrong: a reply without an answer counts as wrong." in flow
-    assert "n: 10 items, 10 clusters, 1 students, 1 rounds." in flow
+    assert "n: 10 items, 10 clusters, 1 student, 1 round." in flow
     assert "by status: ok 100 (of 100)" in flow
     assert "AA unknown (-), also, good, flat: no zero-shot answers." in flow
 
@@ -132,7 +133,7 @@ def test_text_shows_points_intervals_policy_and_what_is_not_separated() -> None:
 def test_markdown_escapes_names_and_marks_control_arms() -> None:
     board = teaching_board(measure(league(**{"a|b <i>": GOOD, "sham": FLAT})), NO_STANDINGS)
     page = render_markdown(board)
-    assert "| 1 | a\\|b &lt;i> | +60.0 [" in page
+    assert "| - | a\\|b &lt;i> | +60.0 [" in page
     assert "*control: sham*" in page
     assert "not separated from no effect |" in page
     for part in page.split("\n\n"):
@@ -176,6 +177,77 @@ def test_students_whom_the_answer_does_not_move_are_named() -> None:
     assert {tuple(row["unresponsive"]) for row in board.to_pylist()} == {("deaf",)}
     assert "Unresponsive: deaf. Told the answer" in " ".join(render_text(board).split())
     assert {row["unresponsive"] for row in teaching_board(measure(TABLE), NO_STANDINGS).to_pylist()} == {None}
+
+
+LONG = ("script-judge-90", "script-judge-60", "script-judge-6\x1b[31m0", "script-judge-\u6559\u5e2b0")
+
+
+@pytest.mark.parametrize("width", [72, 80, 120])
+def test_shortened_names_of_one_board_stay_different(width: int) -> None:
+    trajectories = table(
+        *(
+            cell(mark, item=f"i{n}", teacher=t, student=s)
+            for t in LONG
+            for s in "ab"
+            for n, mark in enumerate(GOOD)
+        ),
+        *(
+            cell(mark, item=f"i{n}", teacher=t, arm="verdict_only", student=s)
+            for t in LONG
+            for s in "ab"
+            for n, mark in enumerate(FLAT)
+        ),
+        *(cell("01", item=f"i{n}", teacher="sham", arm="sham", student=s) for s in "ab" for n in range(10)),
+    )
+    ranked, _ = standings(trajectories, None, policy="wrong", resamples=50, level=0.95, seed=1)
+    text = render_text(teaching_board(measure(trajectories), ranked), width)
+    assert max(columns(line) for line in text.splitlines()) <= width
+    assert "\x1b" not in text
+    heads = ("intervals", "standing ", "controls ")
+    for part in text.split("\n\n"):
+        if part.startswith(heads):
+            shown = [line.split("  ")[0].strip() for line in part.splitlines()[1:]]
+            assert len(set(shown)) == len(shown) >= 4
+            assert part.split()[0] in ("intervals", "standing", "controls")
+
+
+def test_wide_characters_do_not_move_the_columns() -> None:
+    text = render_text(teaching_board(measure(league(good=GOOD, 教師=FLAT)), NO_STANDINGS))
+    start, other = text.splitlines()[3:5]
+    assert "good" in start
+    assert "教師" in other
+    assert columns(start.partition("[")[0]) == columns(other.partition("[")[0])
+
+
+def test_a_teacher_without_a_rival_has_no_place() -> None:
+    trajectories = table(
+        *(cell(mark, item=f"i{n}", teacher="good", student=s) for s in "ab" for n, mark in enumerate(GOOD))
+    )
+    ranked, _ = standings(trajectories, None, policy="wrong", resamples=50, level=0.95, seed=1)
+    board = teaching_board(measure(trajectories), ranked)
+    text, page = render_text(board), render_markdown(board)
+    assert "  - good" in text
+    (line,) = (line for line in text.split("standing")[1].split("\n\n")[0].splitlines() if "good" in line)
+    assert line.split()[:4] == ["good", "-", "-", "-"]
+    assert "100 %" not in text
+    for found in (" ".join(text.split()), page):
+        assert "No rank, first and group (-): no other teacher of this league has a CA" in found
+    assert "| good | - | - | - |" in page
+
+
+def test_shared_first_places_are_said_to_count_for_all() -> None:
+    trajectories = table(
+        *(
+            cell(mark, item=f"i{n}", teacher=t, student=s)
+            for t in "tu"
+            for s in "ab"
+            for n, mark in enumerate(GOOD)
+        )
+    )
+    ranked, _ = standings(trajectories, None, policy="wrong", resamples=50, level=0.95, seed=1)
+    flow = " ".join(render_text(teaching_board(measure(trajectories), ranked)).split())
+    assert flow.count(" 100 % a ") == 2
+    assert "these can add up to more than 100 %" in flow
 
 
 def test_empty_board_says_so() -> None:

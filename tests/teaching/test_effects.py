@@ -73,6 +73,20 @@ def test_students_whom_the_oracle_does_not_move_leave_no_headroom() -> None:
     assert "lifts nobody" in row["reason"]
 
 
+def test_gains_that_differ_by_rounding_alone_leave_no_headroom() -> None:
+    # 1/3 + 1 + 1 is less than 1 + 1 + 1/3 in floating point.
+    third, all_three = ["01", "00", "00"], ["01", "01", "01"]
+    by_arm = {"taught": (third, third, third), "sham": (third, all_three, all_three)}
+    by_arm["oracle_tell"] = (all_three, all_three, third)
+    units = [
+        [row | {"student": f"s{n}"} for row in unit(marks, arm, "t" if arm == "taught" else arm)]
+        for arm, students in by_arm.items()
+        for n, marks in enumerate(students)
+    ]
+    row = measured(*units, resamples=0)["taught", "t", "headroom"]
+    assert (row["value"], row["status"]) == (None, "not_computable")
+
+
 def test_a_verdict_alone_is_set_against_the_same_teacher() -> None:
     found = measured(
         unit(["01", "01", "01", "11"]),

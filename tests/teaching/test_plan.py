@@ -28,7 +28,7 @@ from magister.teaching.plan import (
 
 def params(**league: Any) -> Params:
     models = {
-        name: {"engine": "scripted", "script": "student"} for name in ("ann", "bob", "tea", "tom", "pen")
+        name: {"engine": "scripted", "script": "teacher"} for name in ("ann", "bob", "tea", "tom", "pen")
     }
     return validate_params(
         {

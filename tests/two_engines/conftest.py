@@ -91,10 +91,10 @@ def tiny_arena() -> Params:
         "evolution": {"rounds": 1, "generators": ["teller"]},
         "leagues": {
             "duel": {
-                "models": ["judge", "teller"],
+                "models": ["one", "other"],
                 "scenarios": ["sums"],
                 "k": 2,
-                "judges": ["pupil"],
+                "judges": ["referee"],
                 "people": ["data/annotations/ann.csv"],
             }
         },

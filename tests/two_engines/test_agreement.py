@@ -44,7 +44,8 @@ def within(path: str, places: list[str]) -> bool:
 def summary(built: Project, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
     """What `snakemake -D` says of every output."""
     project = built.copy(tmp_path_factory.mktemp("summary") / "project")
-    # Nothing of it is run: who speaks does not matter.
+    for name, script in {"one": "responder", "other": "responder", "referee": "pair_judge"}.items():
+        project.edit(f"models.{name}", {"engine": "scripted", "script": script})
     project.edit("embedders", {"words": {"engine": "hashed"}})
     project.edit("arena", tiny_arena())
     (project.path / "data/annotations/ann.csv").write_text("comparison_id,winner\n", encoding="utf-8")

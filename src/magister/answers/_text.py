@@ -39,10 +39,12 @@ class Rule:
 _STABLE = "\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u207f\u2150-\u215e"
 _SCRIPTS = "\u0400-\u04ff\u3005-\u3007\u3040-\u30fe\u4e00-\u9fff\uac00-\ud7a3"
 _TAGS = "b|i|u|strong|em|p|br|span|code|mark|div|font|center|h[1-6]|ul|ol|li|small|big|pre"
+# With a value each: other words between < and > are text that a reader sees.
+_ATTRIBUTES = r"""(?:\s{1,4}[a-z-]{1,20}=(?:"[^"<>]{0,80}"|'[^'<>]{0,80}'|[\w.#%/:-]{1,80})){0,6}\s{0,4}"""
 _SPECIAL = re.compile(
     rf"(?P<stars>\*+)|(?P<drop>`+|_{{2,}}|~~[^~\n]{{1,80}}~~"
     rf"|<(?P<gone>del|strike)>[^<\n]{{1,80}}</(?P=gone)>"
-    rf"|~~|\r|</?(?:{_TAGS})(?:\s[^<>]{{0,80}})?/?>)"
+    rf"|~~|\r|</?(?:{_TAGS}){_ATTRIBUTES}/?>)"
     r"|(?P<turn></?s>|<\|[^<>|\n]{1,40}\|>|<｜[^<>｜\n]{1,40}｜>"
     r"|</?(?:start_of_turn|end_of_turn|eos|bos|pad)>"
     r"|\[/?INST\])"

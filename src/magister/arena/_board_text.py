@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from magister.arena.board import Row, board_rows, unresolved
+from magister.display import columns, ljust, shorten, wrap
+from magister.display import escape_markdown as escape
 
 SYSTEMS = ("bradley_terry", "elo")
 _SCOPE_FIRST = "overall"
@@ -74,7 +75,7 @@ def render_text(board: pa.Table, documents: Mapping[str, Mapping[str, Any]], wid
         for title, table in _tables(documents.get(league, {})):
             lines += [*_columns(title, table, width), ""]
         for note in _notes(board, league, documents.get(league, {})):
-            lines += textwrap.wrap(note, width, subsequent_indent="  ")
+            lines += wrap(note, width)
         lines.append("")
     return "\n".join(lines)
 
@@ -106,13 +107,6 @@ def render_markdown(board: pa.Table, documents: Mapping[str, Mapping[str, Any]])
     return "\n".join(lines)
 
 
-def escape(text: str) -> str:
-    """Names are data: markup or a line break in one must not change the page."""
-    for mark in "\\|*`[]":
-        text = text.replace(mark, f"\\{mark}")
-    return " ".join(text.replace("<", "&lt;").split())
-
-
 def _parts(board: pa.Table, league: str) -> list[tuple[str, str]]:
     """Scopes and whose votes, overall and all votes first."""
     rows = board.select(["league", "scope", "annotators"]).to_pylist()
@@ -139,6 +133,7 @@ def _joined(board: pa.Table, part: tuple[str, str, str]) -> list[tuple[Row, Row]
 def _text_part(board: pa.Table, part: tuple[str, str, str], width: int) -> list[str]:
     rows = _joined(board, part)
     name_width = width - 61
+    names = shorten([rating["model"] for rating, _ in rows], name_width - 1)
     level = f"{100 * rows[0][0]['level']:g} %"
     lines = [
         f"Arena, league {part[0]}: {_title(*part[1:])}",
@@ -152,13 +147,13 @@ def _text_part(board: pa.Table, part: tuple[str, str, str], width: int) -> list[
             component = rating["component"]
             lines.append("    not connected with those above by any vote:")
         lines.append(
-            f"{_whole(rating['rank']):>3} {_cut(rating['model'], name_width - 1):<{name_width}}"
+            f"{_whole(rating['rank']):>3} {ljust(names[rating['model']], name_width)}"
             f"{_whole(rating['rating']):>5} {_span(rating):<13}{_whole(elo['rating']):>6} {_span(elo):<13}"
-            f"{_ranks(rating):>6}{_chance(rating):>6}  {_cut(rating['group'] or '-', 5):<5}".rstrip()
+            f"{_ranks(rating):>6}{_chance(rating):>6}  {rating['group'] or '-'}".rstrip()
         )
     for group in unresolved([rating for rating, _ in rows]):
         said = f"unresolved: {', '.join(group)}: these votes do not tell them apart"
-        lines += textwrap.wrap(said, width, initial_indent="    ", subsequent_indent="      ")
+        lines += wrap(f"    {said}", width, "      ")
     return [*lines, ""]
 
 
@@ -250,26 +245,21 @@ def _is_share(row: Row) -> bool:
 
 
 def _columns(title: str, table: Sequence[Sequence[str]], width: int) -> list[str]:
-    """A table of texts; the first column takes what the others leave."""
+    """A table of texts; a last cell that does not fit its line stands below it."""
     rows = [[title, *table[0][1:]], *table[1:]]
-    widths = [max(len(row[place]) for row in rows) + 2 for place in range(1, len(rows[0]))]
-    # The last column may run over: it is put on a line of its own.
-    first = max(min(width - sum(widths), max(len(row[0]) for row in rows) + 1), 16)
+    widths = [max(columns(row[place]) for row in rows) + 2 for place in range(1, len(rows[0]))]
+    longest = max(columns(row[0]) for row in rows) + 1
+    first = max(min(width - sum(widths), longest), 16)
+    names = shorten([row[0] for row in rows], first - 1)
     lines = []
     for row in rows:
-        line = f"{_cut(row[0], first - 1):<{first}}" + "".join(
-            f"{cell:>{wide}}" for cell, wide in zip(row[1:], widths, strict=True)
-        )
-        if len(line) <= width:
+        cells = [" " * (wide - columns(cell)) + cell for cell, wide in zip(row[1:], widths, strict=True)]
+        line = ljust(names[row[0]], first) + "".join(cells)
+        if columns(line) <= width:
             lines.append(line.rstrip())
         else:
-            short = f"{_cut(row[0], first - 1):<{first}}" + "".join(
-                f"{cell:>{wide}}" for cell, wide in zip(row[1:-1], widths[:-1], strict=True)
-            )
-            lines += [
-                short.rstrip(),
-                *textwrap.wrap(row[-1], width, initial_indent="    ", subsequent_indent="    "),
-            ]
+            lines.append((ljust(names[row[0]], first) + "".join(cells[:-1])).rstrip())
+            lines += wrap(f"    {row[-1]}", width, "    ")
     return lines
 
 
@@ -336,11 +326,3 @@ def _estimate(row: Row, share: bool, digits: int = 2) -> str:
     if row["ci_low"] is None or row["ci_high"] is None:
         return value
     return f"{value} [{factor * row['ci_low']:.{digits}f}, {factor * row['ci_high']:.{digits}f}]"
-
-
-def _cut(text: str, width: int) -> str:
-    text = " ".join(text.split())
-    if len(text) <= width:
-        return text
-    keep = width - 1
-    return f"{text[: keep - keep // 2]}…{text[len(text) - keep // 2 :]}"

@@ -10,13 +10,13 @@ from typing import NoReturn
 import typer
 
 from magister.cli import arena, board, items, models, plan
-from magister.cli._printing import visible
 from magister.cli.rate import EXAMPLE as RATE_EXAMPLE
 from magister.cli.rate import rate
 from magister.cli.restore import restore
 from magister.cli.score import EXAMPLE, score_teaching
 from magister.cli.select import EXAMPLE as SELECT_EXAMPLE
 from magister.cli.select import select_command
+from magister.display import visible
 from magister.errors import UserError
 
 __all__ = ["app", "main"]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import shutil
 import sys
-import textwrap
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from magister.display import visible, wrap
 
 
 class Format(StrEnum):
@@ -29,17 +31,21 @@ FormatOption = Annotated[Format, typer.Option("--format", help="text for people,
 def print_rows(rows: list[dict[str, Any]], form: Format) -> None:
     """Print rows as a table, as a JSON list or as CSV.
 
+    Programs get texts as they are; a terminal never does.
+
     Args:
         rows: with the same columns each; nested values stand as JSON in a CSV cell.
         form: how.
     """
     if form is Format.json:
-        typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+        _put(json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
         return
     if form is Format.csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
         writer.writerow(rows[0] if rows else [])
         writer.writerows([_csv_cell(value) for value in row.values()] for row in rows)
+        _put(text.getvalue())
         return
     from rich.console import Console
     from rich.table import Table
@@ -51,6 +57,10 @@ def print_rows(rows: list[dict[str, Any]], form: Format) -> None:
         # Text of models and servers is data: no markup in it is obeyed.
         table.add_row(*(_plain(value) for value in row.values()))
     Console(markup=False, highlight=False).print(table)
+
+
+def _put(text: str) -> None:
+    typer.echo(visible(text) if sys.stdout.isatty() else text, nl=False)
 
 
 def _plain(value: Any) -> str:
@@ -65,11 +75,6 @@ def _csv_cell(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
-def visible(text: str) -> str:
-    """Text of models, servers and files with what would steer a terminal written out (`\\x1b`)."""
-    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
-
-
 def terminal_width() -> int:
     """Columns of the terminal; 80 where there is none."""
     return max(20, shutil.get_terminal_size((80, 24)).columns)
@@ -79,5 +84,4 @@ def echo(text: str, *, err: bool = False) -> None:
     """Print a line, folded to the terminal's width, to the standard output or error."""
     width = terminal_width()
     indent = " " * (len(text) - len(text.lstrip()) + 2)
-    folded = textwrap.wrap(visible(text), width, subsequent_indent=indent, drop_whitespace=True)
-    typer.echo("\n".join(folded), err=err)
+    typer.echo("\n".join(wrap(visible(text), width, indent)), err=err)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from magister.cli._printing import Format, FormatOption, print_rows, terminal_width, visible
+from magister.cli._printing import Format, FormatOption, print_rows, terminal_width
 from magister.errors import UserError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def board_teaching(
 
     board = _read(file, TEACHING_BOARD, "teaching")
     if form is Format.text:
-        typer.echo(visible(render_text(board, terminal_width())))
+        typer.echo(render_text(board, terminal_width()))
     else:
         print_rows(board.to_pylist(), form)
 
@@ -76,7 +76,7 @@ def board_arena(
         raise UserError(f"{beside}: not there yet. Run: snakemake --cores all") from None
     except ValueError as error:
         raise UserError(f"{beside}: damaged: {error}") from None
-    typer.echo(visible(render_text(board, documents, terminal_width())))
+    typer.echo(render_text(board, documents, terminal_width()))
 
 
 @app.command("all", epilog="Example: magister board all")

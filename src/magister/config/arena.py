@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from magister.config.base import Name, Section
+from magister.config.base import Name, Real, Section, Whole
 from magister.config.instructions import Evolution, InstructionLimits, InstructionSource
 
 
@@ -16,18 +16,18 @@ class ArenaLeague(Section):
 
     models: list[Name] = Field(min_length=2, description="Models that are rated.")
     scenarios: list[Name] = Field(min_length=1, description="Scenarios of the instructions used.")
-    k: int = Field(10, ge=1, description="Instructions compared per pair of models and scenario.")
+    k: Whole = Field(10, ge=1, description="Instructions compared per pair of models and scenario.")
     similarity: Literal["embedding", "token"] = Field(
         "embedding",
         description="How alike two responses are: cosine of their vectors, or share of words in common.",
     )
-    lam: float = Field(
+    lam: Real = Field(
         1.0, ge=0, description="Weight of the penalty for instructions like those chosen already."
     )
     penalty: Literal["max", "mean"] = Field(
         "max", description="Likeness to the nearest instruction chosen already, or to all of them on average."
     )
-    random_share: float = Field(
+    random_share: Real = Field(
         0.3, ge=0, le=1, description="Share of `k` that is drawn at random, to see whether selection helps."
     )
     prefilter: bool = Field(
@@ -67,15 +67,15 @@ class ArenaPrompts(Section):
 class ArenaLimits(Section):
     """Longest replies, in tokens."""
 
-    respond: int = Field(512, ge=1, description="Responses.")
-    judge: int = Field(16, ge=1, description="Verdicts of judges.")
+    respond: Whole = Field(512, ge=1, description="Responses.")
+    judge: Whole = Field(16, ge=1, description="Verdicts of judges.")
 
 
 class Elo(Section):
     """Elo as the paper plays it."""
 
-    k: float = Field(4.0, gt=0, description="What a match moves at most.")
-    orderings: int = Field(1000, ge=1, description="Orders of the votes that are played.")
+    k: Real = Field(4.0, gt=0, description="What a match moves at most.")
+    orderings: Whole = Field(1000, ge=1, description="Orders of the votes that are played.")
 
 
 class Arena(Section):
@@ -99,4 +99,4 @@ class Arena(Section):
         "wrong", description="Responses without an answer lose by the key, or give no vote."
     )
     elo: Elo = Field(default_factory=Elo, description="The paper's Elo.")
-    seed: int = Field(0, description="Seed of sides and of the random arm.")
+    seed: Whole = Field(0, description="Seed of sides and of the random arm.")

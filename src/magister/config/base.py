@@ -5,13 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME)]
 
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+def _number(value: Any) -> Any:
+    """YAML keeps numbers, texts and truth values apart; taking one for another hides a mistake of writing."""
+    if isinstance(value, bool):
+        raise ValueError("expected a number, found true or false")
+    return value
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        raise ValueError("expected a whole number, found text")
+    return _number(value)
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+# A text may be a number here: `1e-3`, without a point, is one to its writer and a text to YAML.
+Real = Annotated[float, BeforeValidator(_number)]
 
 
 AnswerAs = Literal["text", "letter"]

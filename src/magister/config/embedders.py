@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from magister.config.base import PinnedFile, Section
+from magister.config.base import PinnedFile, Section, Whole
 from magister.config.models import Limits
 
 
@@ -20,10 +20,10 @@ class EmbedderConfig(Section):
     )
     weights: PinnedFile | None = Field(None, description="`minilm`: the ONNX file.")
     tokenizer: PinnedFile | None = Field(None, description="`minilm`: its `tokenizer.json` (WordPiece).")
-    max_tokens: int = Field(
+    max_tokens: Whole = Field(
         256, ge=3, le=512, description="`minilm`: longer texts are cut here; how many were is counted."
     )
-    dimensions: int | None = Field(
+    dimensions: Whole | None = Field(
         None, ge=2, description="`hashed`: length of the vectors, 1024 by default. Others bring their own."
     )
     served_name: str | None = Field(None, description="`endpoint`: model name sent to it.")
@@ -40,7 +40,7 @@ class EmbedderConfig(Section):
         default_factory=dict,
         description="`endpoint`: further body fields, sent as they are (for instance `dimensions`).",
     )
-    batch: int = Field(64, ge=1, le=2048, description="`endpoint`: texts per request.")
+    batch: Whole = Field(64, ge=1, le=2048, description="`endpoint`: texts per request.")
     limits: Limits = Field(default_factory=Limits, description="`endpoint`: rates and retries.")
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from magister.config.base import Name, Section, Sha256, WheelFile
+from magister.config.base import Name, Real, Section, Sha256, WheelFile, Whole
 
 Operation = Literal[
     "add_constraint", "deepen", "concretise", "more_reasoning_steps", "complicate_input", "breadth"
@@ -48,10 +48,10 @@ class InstructionSource(Section):
         description="`generated`: a reasoning-gym task, or `sums` (built in); its answers are the golds.",
     )
     generator_args: dict[str, Any] = Field(default_factory=dict, description="`generated`: its arguments.")
-    n: int | None = Field(
+    n: Whole | None = Field(
         None, ge=1, description="How many instructions to use; all by default. Drawn by seed."
     )
-    seed: int = Field(0, description="Seed of the generator and of the draw.")
+    seed: Whole = Field(0, description="Seed of the generator and of the draw.")
 
     @model_validator(mode="after")
     def _kind_has_its_fields(self) -> InstructionSource:
@@ -66,8 +66,8 @@ class InstructionSource(Section):
 class InstructionLimits(Section):
     """What an instruction may be, whether it comes from a source or from a generator model."""
 
-    min_chars: int = Field(10, ge=1, description="Shorter instructions are rejected.")
-    max_chars: int = Field(4000, ge=1, description="Longer instructions are rejected.")
+    min_chars: Whole = Field(10, ge=1, description="Shorter instructions are rejected.")
+    max_chars: Whole = Field(4000, ge=1, description="Longer instructions are rejected.")
 
     @model_validator(mode="after")
     def _in_order(self) -> InstructionLimits:
@@ -79,7 +79,7 @@ class InstructionLimits(Section):
 class Evolution(Section):
     """How the pool grows: in each round the youngest instruction of every lineage is rewritten once."""
 
-    rounds: int = Field(0, ge=0, le=100, description="Rounds; 0 leaves the seeds alone.")
+    rounds: Whole = Field(0, ge=0, le=100, description="Rounds; 0 leaves the seeds alone.")
     generators: list[Name] = Field(
         default_factory=list, description="Models that rewrite; one per instruction and round, by seed."
     )
@@ -88,9 +88,9 @@ class Evolution(Section):
         min_length=1,
         description="What may be done; one per instruction and round, by seed.",
     )
-    seed: int = Field(0, description="Seed of operations and generators.")
-    max_tokens: int = Field(256, ge=1, description="Reply limit of the generators.")
-    near_duplicate: float | None = Field(
+    seed: Whole = Field(0, description="Seed of operations and generators.")
+    max_tokens: Whole = Field(256, ge=1, description="Reply limit of the generators.")
+    near_duplicate: Real | None = Field(
         0.95,
         gt=0,
         le=1,

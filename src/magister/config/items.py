@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from magister.config.base import AnswerAs, Name, Section, Sha256, WheelFile
+from magister.config.base import AnswerAs, Name, Real, Section, Sha256, WheelFile, Whole
 
 
 class ColumnMap(Section):
@@ -28,8 +28,8 @@ class Dataset(Section):
 
     kind: Literal["generated", "wheel", "file"] = Field(description="Where the items come from.")
     domain: str = Field("general", description="Domain of all rows without one of their own.")
-    n: int | None = Field(None, ge=1, description="How many items to use; all by default. Drawn by seed.")
-    seed: int = Field(0, description="Seed of the generator and of the draw.")
+    n: Whole | None = Field(None, ge=1, description="How many items to use; all by default. Drawn by seed.")
+    seed: Whole = Field(0, description="Seed of the generator and of the draw.")
     generator: str | None = Field(
         None, description="`generated`: a reasoning-gym task, or `sums` (built in)."
     )
@@ -48,7 +48,7 @@ class Dataset(Section):
         "column map.",
     )
     columns: ColumnMap = Field(default_factory=ColumnMap, description="Column map.")
-    max_question_chars: int | None = Field(
+    max_question_chars: Whole | None = Field(
         None, ge=1, description="Longer questions (with their passage) are rejected, with that reason."
     )
 
@@ -78,15 +78,15 @@ class ItemPrompts(Section):
 class Variant(Section):
     """The same items in another form; a seed of 0 and no paraphraser leave that part as it was built."""
 
-    order: int = Field(0, ge=0, description="Seed of another order of the options; 0: as built.")
-    distractors: int = Field(
+    order: Whole = Field(0, ge=0, description="Seed of another order of the options; 0: as built.")
+    distractors: Whole = Field(
         0, ge=0, description="Seed of another draw among the harvested distractors; 0: as built."
     )
     paraphraser: Name | None = Field(None, description="Model that rewords the questions; passages stay.")
     reviewer: Name | None = Field(
         None, description="Model that fills in the checklist of paraphrases; needs a paraphraser."
     )
-    max_tokens: int = Field(512, ge=1, description="Reply limit of the paraphraser and its reviewer.")
+    max_tokens: Whole = Field(512, ge=1, description="Reply limit of the paraphraser and its reviewer.")
 
     @model_validator(mode="after")
     def _differs(self) -> Variant:
@@ -103,7 +103,7 @@ class Items(Section):
     """From raw rows to multiple-choice items."""
 
     datasets: dict[Name, Dataset] = Field(description="Sources by name.", min_length=1)
-    options: int = Field(4, ge=2, le=26, description="Options per item built from an open question.")
+    options: Whole = Field(4, ge=2, le=26, description="Options per item built from an open question.")
     pad: Literal["none", "numeric_neighbours"] = Field(
         "none",
         description="What fills up numeric items with too few harvested distractors; recorded per option.",
@@ -111,7 +111,7 @@ class Items(Section):
     distractor_models: list[Name] = Field(
         default_factory=list, description="Weak models whose wrong answers become distractors."
     )
-    distractor_samples: int = Field(
+    distractor_samples: Whole = Field(
         1, ge=1, description="Free-form answers per distractor model and question."
     )
     rewriter: str = Field("rules", description="`rules`, or a model that normalises the options' wording.")
@@ -121,13 +121,13 @@ class Items(Section):
     ladder: list[Name] = Field(
         default_factory=list, description="Models, weakest first, that grade difficulty."
     )
-    band_cuts: list[float] = Field(
+    band_cuts: list[Real] = Field(
         [0.2, 0.4, 0.6, 0.8],
         min_length=4,
         max_length=4,
         description="Mean ladder accuracy at or below which an item is in band 5, 4, 3, 2; above the last: band 1.",
     )
-    seed: int = Field(0, description="Seed of option order and of ties.")
+    seed: Whole = Field(0, description="Seed of option order and of ties.")
     variants: dict[Name, Variant] = Field(
         default_factory=dict,
         description="Other forms of all items by name; a league names the one it uses as `items_variant`.",
@@ -136,7 +136,7 @@ class Items(Section):
     answer_as: AnswerAs = Field(
         "text", description="How ladder models are asked to name an option, as `teaching.answer_as`."
     )
-    max_tokens: int = Field(64, ge=1, description="Reply limit of free-form and ladder answers.")
+    max_tokens: Whole = Field(64, ge=1, description="Reply limit of free-form and ladder answers.")
 
     @model_validator(mode="after")
     def _cuts_ascend(self) -> Items:

@@ -6,15 +6,15 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from magister.config.base import PinnedFile, Section
+from magister.config.base import PinnedFile, Real, Section, Whole
 
 
 class Sampling(Section):
     """How a model decodes. Part of every request and so of every request key."""
 
-    temperature: float = Field(0.0, ge=0, le=2, description="0 is greedy.")
-    top_p: float = Field(1.0, gt=0, le=1, description="Nucleus share.")
-    seed: int = Field(1, description="Seed sent with each request.")
+    temperature: Real = Field(0.0, ge=0, le=2, description="0 is greedy.")
+    top_p: Real = Field(1.0, gt=0, le=1, description="Nucleus share.")
+    seed: Whole = Field(1, description="Seed sent with each request.")
     extra: dict[str, Any] = Field(
         default_factory=dict, description="Further body fields, sent as they are (for instance `top_k`)."
     )
@@ -23,18 +23,30 @@ class Sampling(Section):
 class Limits(Section):
     """How hard an endpoint may be driven. Not part of any request key."""
 
-    concurrency: int = Field(8, ge=1, description="Requests under way at once.")
-    attempts: int = Field(6, ge=1, description="Tries per request before its error is recorded.")
-    timeout: float = Field(120.0, gt=0, description="Seconds for one try.")
-    backoff: float = Field(
+    concurrency: Whole = Field(8, ge=1, description="Requests under way at once.")
+    attempts: Whole = Field(6, ge=1, description="Tries per request before its error is recorded.")
+    timeout: Real = Field(120.0, gt=0, description="Seconds for one try.")
+    backoff: Real = Field(
         1.0, gt=0, description="First wait before a retry, in seconds; doubles, with jitter."
     )
-    backoff_max: float = Field(60.0, gt=0, description="Longest wait before a retry, in seconds.")
-    requests_per_minute: float | None = Field(None, gt=0, description="Ceiling; none by default.")
+    backoff_max: Real = Field(60.0, gt=0, description="Longest wait before a retry, in seconds.")
+    requests_per_minute: Real | None = Field(None, gt=0, description="Ceiling; none by default.")
 
 
 PRICES = ("price_in", "price_out")
 """Options of a model that no step is given: a new price makes nothing run again."""
+
+
+PLAYED = {
+    "student": ("students",),
+    "teacher": ("students", "teachers"),
+    "rewriter": (),
+    "paraphraser": (),
+    "reviewer": (),
+    "responder": ("models",),
+    "pair_judge": ("judges",),
+}
+"""Of each shipped player that reads its prompts the roles in a league that it can play."""
 
 
 class ModelConfig(Section):
@@ -46,7 +58,7 @@ class ModelConfig(Section):
         "deterministic",
         description="`llama_cpp`: deterministic (one single-thread server per core, no prompt cache) or fast.",
     )
-    context: int = Field(2048, ge=256, description="`llama_cpp`: context window in tokens.")
+    context: Whole = Field(2048, ge=256, description="`llama_cpp`: context window in tokens.")
     served_name: str | None = Field(
         None, description="`openai`: model name sent to the endpoint, with its date."
     )
@@ -65,12 +77,12 @@ class ModelConfig(Section):
     system: str | None = Field(None, description="Persona: put before every system prompt.")
     sampling: Sampling = Field(default_factory=Sampling, description="Decoding settings.")
     limits: Limits = Field(default_factory=Limits, description="Rates and retries.")
-    price_in: float | None = Field(
+    price_in: Real | None = Field(
         None,
         ge=0,
         description="Price of a million prompt tokens, for `magister plan`. No result depends on it.",
     )
-    price_out: float | None = Field(None, ge=0, description="Price of a million reply tokens, as `price_in`.")
+    price_out: Real | None = Field(None, ge=0, description="Price of a million reply tokens, as `price_in`.")
 
     @model_validator(mode="after")
     def _engine_has_its_fields(self) -> ModelConfig:

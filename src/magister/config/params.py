@@ -12,10 +12,10 @@ import yaml
 from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
 
 from magister.config.arena import Arena
-from magister.config.base import Name, Section
+from magister.config.base import Name, Real, Section, Whole
 from magister.config.embedders import EmbedderConfig
 from magister.config.items import Items
-from magister.config.models import ModelConfig
+from magister.config.models import PLAYED, ModelConfig
 from magister.config.teaching import Arm, Teaching, derived_leagues
 from magister.errors import UserError
 
@@ -25,15 +25,15 @@ _Check = Callable[[list[str], str], None]
 class Statistics(Section):
     """Intervals."""
 
-    resamples: int = Field(10_000, ge=100, description="Bootstrap resamples.")
-    level: float = Field(0.95, gt=0.5, lt=1, description="Coverage of the intervals.")
-    seed: int = Field(0, description="Seed of the resampling.")
+    resamples: Whole = Field(10_000, ge=100, description="Bootstrap resamples.")
+    level: Real = Field(0.95, gt=0.5, lt=1, description="Coverage of the intervals.")
+    seed: Whole = Field(0, description="Seed of the resampling.")
 
 
 class Llm(Section):
     """Model calls in general."""
 
-    max_error_share: float = Field(
+    max_error_share: Real = Field(
         0.02,
         ge=0,
         le=1,
@@ -69,6 +69,18 @@ class Params(Section):
             if repeated:
                 raise ValueError(f"{where}: {', '.join(repeated)} stands there twice")
 
+        def playable(names: list[str], role: str, where: str) -> None:
+            for name in names:
+                script = self.models[name].script if self.models[name].engine == "scripted" else None
+                if role not in PLAYED.get(script or "", (role,)):
+                    able = " or ".join(
+                        f"`script: {player}`" for player, roles in PLAYED.items() if role in roles
+                    )
+                    raise ValueError(
+                        f"{where}: {name!r} has `script: {script}`, which cannot answer as one of the {role}; expected "
+                        f"{able}, or a model of another engine"
+                    )
+
         for role in ("distractor_models", "ladder"):
             known(getattr(self.items, role), f"items.{role}")
             different(getattr(self.items, role), f"items.{role}")
@@ -88,8 +100,9 @@ class Params(Section):
                     f"teaching.leagues.{name}.items_variant: unknown variant {league.items_variant!r}; "
                     f"known: {', '.join(sorted(self.items.variants)) or 'none'}"
                 )
-            known(league.students, f"teaching.leagues.{name}.students")
-            known(league.teachers, f"teaching.leagues.{name}.teachers")
+            for role in ("students", "teachers"):
+                known(getattr(league, role), f"teaching.leagues.{name}.{role}")
+                playable(getattr(league, role), role, f"teaching.leagues.{name}.{role}")
             for dataset in league.datasets:
                 if dataset not in self.items.datasets:
                     raise ValueError(
@@ -104,12 +117,14 @@ class Params(Section):
                         f"teaching.leagues.{name}.teachers: {arm!r} is the name of a control arm"
                     )
         derived_leagues(self.teaching, self.items.variants)  # for its complaints
-        self._arena_names_exist(known, different)
+        self._arena_names_exist(known, different, playable)
         for board, names in self.teaching.external.names.items():
             known(list(names), f"teaching.external.names.{board}")
         return self
 
-    def _arena_names_exist(self, known: _Check, different: _Check) -> None:
+    def _arena_names_exist(
+        self, known: _Check, different: _Check, playable: Callable[[list[str], str, str], None]
+    ) -> None:
         """Models and scenarios that the arena names."""
         known(self.arena.evolution.generators, "arena.evolution.generators")
         if self.arena.embedder is not None and self.arena.embedder not in self.embedders:
@@ -127,8 +142,9 @@ class Params(Section):
         scenarios = {source.scenario for source in self.arena.sources.values()}
         for name, league in self.arena.leagues.items():
             where = f"arena.leagues.{name}"
-            known(league.models, f"{where}.models")
-            known(league.judges, f"{where}.judges")
+            for role in ("models", "judges"):
+                known(getattr(league, role), f"{where}.{role}")
+                playable(getattr(league, role), role, f"{where}.{role}")
             for scenario in league.scenarios:
                 if scenario not in scenarios and not open_ended:
                     raise ValueError(

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from magister.config.base import NAME, AnswerAs, Name, Section
+from magister.config.base import NAME, AnswerAs, Name, Section, Whole
 
 Arm = Literal["sham", "oracle_tell", "wrong_oracle", "self_revise", "verdict_only"]
 """Control arms."""
@@ -39,9 +39,9 @@ class TeachingPrompts(Section):
 class ReplyLimits(Section):
     """Longest replies, in tokens."""
 
-    answer: int = Field(64, ge=1, description="Answers to items with options.")
-    guide: int = Field(96, ge=1, description="Guidance.")
-    revise: int = Field(64, ge=1, description="Revised answers.")
+    answer: Whole = Field(64, ge=1, description="Answers to items with options.")
+    guide: Whole = Field(96, ge=1, description="Guidance.")
+    revise: Whole = Field(64, ge=1, description="Revised answers.")
 
 
 class League(Section):
@@ -53,7 +53,7 @@ class League(Section):
     items_variant: Name | None = Field(
         None, description="One of `items.variants` that the items are taken from; as built by default."
     )
-    rounds: int | None = Field(
+    rounds: Whole | None = Field(
         None,
         ge=1,
         le=MAX_ROUNDS,
@@ -75,7 +75,7 @@ class League(Section):
         None,
         description="Versions of the prompts of this league; those of `teaching.prompts` by default, one by one.",
     )
-    option_order: int = Field(
+    option_order: Whole = Field(
         0, ge=0, description="Order of the options: 0 as they were built, else another one, by this seed."
     )
     ablations: list[Ablation] = Field(
@@ -112,11 +112,27 @@ class External(Section):
                 raise ValueError(f"{path!r} stands there twice")
         return boards
 
+    @field_validator("names")
+    @classmethod
+    def _one_model_a_name(cls, names: dict[str, dict[Name, str]]) -> dict[str, dict[Name, str]]:
+        """A row of a board scores one model: used for two, it would be counted twice."""
+        for board, mapped in names.items():
+            by_name: dict[str, list[str]] = {}
+            for model, name in mapped.items():
+                by_name.setdefault(name, []).append(model)
+            for name, models in by_name.items():
+                if len(models) > 1:
+                    raise ValueError(
+                        f"{board}: {name!r} stands for {' and '.join(sorted(models))}; a name of a board is that of "
+                        "one model"
+                    )
+        return names
+
 
 class Teaching(Section):
     """The teaching league(s)."""
 
-    rounds: int = Field(
+    rounds: Whole = Field(
         3, ge=1, le=MAX_ROUNDS, description="Rounds of guidance T of every league that names none of its own."
     )
     leagues: dict[Name, League] = Field(min_length=1, description="Leagues by name.")
@@ -128,7 +144,7 @@ class Teaching(Section):
     policy: Literal["wrong", "drop"] = Field(
         "wrong", description="Replies without an answer count as wrong, or drop out of the denominator."
     )
-    seed: int = Field(0, description="Seed of what the control arms draw.")
+    seed: Whole = Field(0, description="Seed of what the control arms draw.")
     external: External = Field(default_factory=External, description="Leaderboards of others.")
 
     @model_validator(mode="after")

@@ -123,6 +123,22 @@ def metric_checks(
             ~(share & bounded & (value > 0) & (value < 1)) | (se > 0),
         ),
         check(
+            "se_where_ok",
+            ("metric", "status", "reason", "value", "se"),
+            "an se where the status is ok, or a share of 0 or 1 with a reason; none elsewhere",
+            np.where(
+                status["ok"],
+                ~np.isnan(se) | ~known | (share & np.isin(value, (0.0, 1.0)) & explained),
+                np.isnan(se),
+            ),
+        ),
+        check(
+            "interval_has_width",
+            ("metric", "ci_low", "ci_high"),
+            "ci_low below ci_high: what does not vary over clusters has no interval",
+            ~bounded | (low != high),
+        ),
+        check(
             "reason_unless_ok",
             ("status", "reason"),
             "a reason where the status is not ok",

@@ -17,6 +17,7 @@ from magister.contracts._estimates import (
     ranks,
 )
 from magister.contracts._league import LeaguePlan
+from magister.contracts._uncertainty_checks import pair_checks, rank_checks
 from magister.contracts.gate import RowCheck
 from magister.contracts.schemas import METRICS
 
@@ -77,6 +78,7 @@ def standing_checks(standings: pa.Table, metrics: pa.Table, plan: LeaguePlan) ->
             bounds & (p_known == ok),
         ),
         _interval_check("standings", "random_interval_where_ok", standings, "random_"),
+        *rank_checks(standings),
         check(
             "group_where_ranked",
             ("group", "rank"),
@@ -139,6 +141,7 @@ def comparison_checks(compared: pa.Table, standings: pa.Table, plan: LeaguePlan)
             "no common letter in the standings where p_holm is below 1 - level, and one elsewhere",
             ~lettered | (together != apart),
         ),
+        *pair_checks(compared),
         _interval_check("comparisons", "interval_where_ok", compared, ""),
         _interval_check("comparisons", "random_interval_where_ok", compared, "random_"),
     ]

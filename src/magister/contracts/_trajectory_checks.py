@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magister.contracts._columns import (
+    Codes,
     Mask,
     absent,
     agree,
@@ -25,10 +26,14 @@ from magister.contracts.gate import RowCheck
 from magister.contracts.schemas import STATUSES, TEACHER_ARMS, Contract
 
 
-def plan_cells(trajectories: pa.Table, grid: Grid) -> tuple[Contract, pa.Table]:
-    """Every cell of the plan with the number of its rounds that are there exactly once."""
+def plan_cells(number: Codes, grid: Grid) -> tuple[Contract, pa.Table]:
+    """Every cell of the plan with the number of its rounds that are there exactly once.
+
+    Args:
+        number: place of each row of TRAJECTORIES, see `Grid.number`.
+        grid: the places of the league.
+    """
     plan, rounds = grid.plan, grid.plan.rounds + 1
-    number = grid.number(trajectories)
     once = (np.bincount(number[number >= 0], minlength=grid.size) == 1).reshape(-1, rounds).sum(axis=1)
     exchanges, students, items = (axis.ravel() for axis in np.indices(grid.shape[:3], dtype=np.int32))
     columns = {
@@ -48,18 +53,18 @@ def plan_cells(trajectories: pa.Table, grid: Grid) -> tuple[Contract, pa.Table]:
 
 
 def joined_checks(
-    rows: pa.Table, bands: pa.Table, guides: pa.Table, replies: Replies, grid: Grid
+    rows: pa.Table, number: Codes, bands: pa.Table, guides: pa.Table, replies: Replies, grid: Grid
 ) -> list[RowCheck]:
     """Trajectories say what the tables say that they were joined from.
 
     Args:
         rows: TRAJECTORIES.
+        number: place of each of them, see `Grid.number`.
         bands: BANDS.
         guides: GUIDES of all rounds, teachers and arms.
         replies: the students' replies.
         grid: the places of the league.
     """
-    number = grid.number(rows)
     inside = number >= 0
     reply = ("status", "answer", "correct", "request_id")
     replied, given = replies.take(number, reply)

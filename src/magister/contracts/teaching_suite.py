@@ -11,6 +11,8 @@ from magister.contracts._columns import facts, member
 from magister.contracts._league import Grid, LeaguePlan, LeagueTables, Replies, exchange_places
 from magister.contracts._metric_checks import headline, metric_checks
 from magister.contracts._order_checks import order_checks
+from magister.contracts._recount import replies_of, slices_of
+from magister.contracts._recount_checks import recount_checks
 from magister.contracts._reply_checks import ReadingRules, choice_checks, reply_checks, sized
 from magister.contracts._small import comparable
 from magister.contracts._standing_checks import comparison_checks, standing_checks
@@ -109,7 +111,11 @@ def teaching_suite(given: LeagueTables, plan: LeaguePlan, rules: ReadingRules) -
     tables["items"] = (ITEMS, items)
     grid = Grid(plan, items["item_id"].to_pylist())
     replies = Replies(grid, given.blind_answers, given.revisions)
-    tables["cells"] = plan_cells(given.trajectories, grid)
+    number = grid.number(given.trajectories)
+    tables["cells"] = plan_cells(number, grid)
+    counted = replies_of(given.trajectories, grid, number)
+    slices = slices_of(sized(items), given.bands)
+    tables["metric_rows"], recounted = recount_checks(given.metrics, counted, given.zero_shot, grid, slices)
     tables["headline"] = headline(given.metrics, plan)
     pairs = len(plan.teachers) * (len(plan.teachers) - 1) // 2
     return tables, [
@@ -126,8 +132,9 @@ def teaching_suite(given: LeagueTables, plan: LeaguePlan, rules: ReadingRules) -
             given.revisions, items, given.revisions_asked, given.guides, replies, grid, rules.choice
         ),
         *trajectory_checks(given.trajectories, items, grid),
-        *joined_checks(given.trajectories, given.bands, given.guides, replies, grid),
+        *joined_checks(given.trajectories, number, given.bands, given.guides, replies, grid),
         *metric_checks(given.metrics, items.num_rows, plan, exchange_places(given.metrics, plan)),
+        *recounted,
         *standing_checks(given.standings, given.metrics, plan),
         *comparison_checks(given.comparisons, given.standings, plan),
         status_check(given.metrics, given.trajectories, given.zero_shot, sized(items), given.bands, plan),

@@ -9,9 +9,10 @@ from typing import Any
 
 from magister.config.items import Dataset
 from magister.items._normalise import normalise_rows
-from magister.items.sources import load_source
+from magister.items.sources import RawRows, load_source
 
 EXAMPLES = 3
+LOG_FORMATS = ("lm_eval", "inspect")
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class CheckReport:
         keys: items by key as the source has them, before any shuffling.
         options: items by number of options.
         folded: by reason, records of a log that are no rows of their own.
+        unused: columns of the file that nothing is read from; none of a log, whose fields are the tool's.
     """
 
     dataset: str
@@ -43,6 +45,7 @@ class CheckReport:
     keys: dict[str, int]
     options: dict[int, int]
     folded: dict[str, int]
+    unused: list[str]
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain values."""
@@ -51,6 +54,14 @@ class CheckReport:
 
 def _counted(values: Counter[Any]) -> dict[Any, int]:
     return {value: values[value] for value in sorted(values)}
+
+
+def _unused(raw: RawRows, dataset: Dataset) -> list[str]:
+    """Columns that nothing is read from, in the order of the file."""
+    used: set[str | None] = {"answer"} if dataset.format == "teach2eval" else set()
+    for value in raw.columns.model_dump().values():
+        used |= set(value) if isinstance(value, list) else {value}
+    return [name for name in dict.fromkeys(name for row in raw.rows for name in row) if name not in used]
 
 
 def check_items(path: Path, dataset: Dataset, name: str | None = None) -> CheckReport:
@@ -88,4 +99,5 @@ def check_items(path: Path, dataset: Dataset, name: str | None = None) -> CheckR
         keys=_counted(Counter(key for key in pool["key"].to_pylist() if key is not None)),
         options=_counted(Counter(options)),
         folded=raw.folded,
+        unused=[] if dataset.format in LOG_FORMATS else _unused(raw, dataset),
     )

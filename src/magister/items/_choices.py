@@ -8,6 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from magister.items._text import clean, fold_option
@@ -18,7 +19,7 @@ _LABEL = re.compile(r"\(?([A-Za-z])(?:[):、．：）]|\.(?![A-Za-z]\.))\s*|[(�
 _ONE_LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
 _LETTERS_ONLY = re.compile(r"[A-Z](?:[\s,;、&+]*(?:and\s+)?[A-Z])+")
 _OUTER_SIGNS = re.compile(r"^[\W_]+|[\W_]+$")
-_INDEX = re.compile(r"\d{1,3}(?:\.0)?")
+_INDEX = re.compile(r"\d{1,3}(?:\.0+)?")
 READINGS = ("text", "labelled", "label", "index0", "index1")
 
 
@@ -51,6 +52,8 @@ def scalar_text(value: Any) -> str | None:
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return format(value, "f")
     if isinstance(value, str | int | float):
         return clean(str(value)) or None
     raise Malformed(f"expected text, found {type(value).__name__}")

@@ -16,14 +16,16 @@ _SMALL_WORD = re.compile(r"[^\W\d_]{2,}")
 
 def _plain(text: str) -> str:
     spaced = " ".join(text.split())
-    wrapped = _WRAPPED.fullmatch(spaced)
-    spaced = wrapped["inner"].strip() if wrapped else spaced
-    closed = _CLOSING.sub("", spaced)
-    words = closed.split(" ")
-    # The stop of an abbreviation stays: p.m., U.S.
-    if "." not in words[-1][:-1]:
-        closed = _FULL_STOP.sub("", closed)
-    return closed or spaced
+    plain, before = spaced, ""
+    # What is taken off may stand inside something else that is.
+    while plain != before:
+        before = plain
+        wrapped = _WRAPPED.fullmatch(plain)
+        plain = _CLOSING.sub("", wrapped["inner"].strip() if wrapped else plain)
+        # The stop of an abbreviation stays: p.m., U.S.
+        if "." not in plain.split(" ")[-1][:-1]:
+            plain = _FULL_STOP.sub("", plain)
+    return plain or spaced
 
 
 def _capitalised(text: str) -> str:

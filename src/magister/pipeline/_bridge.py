@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from magister.config.params import read_yaml
+from magister.display import counted
 from magister.errors import UserError
 from magister.pipeline._adopt import Adoption, Records, adopt, distrust
 from magister.pipeline._dvc import DvcProject, files_under, in_stage, is_remnant, run_dvc
@@ -150,7 +151,8 @@ class Bridge:
         if kept:
             return [
                 "Not recorded in dvc.lock: of these files nothing in params.yaml is the source, and DVC's cache does "
-                "not hold them. Move them away or delete them, then run again:\n  " + "\n  ".join(kept)
+                "not hold them. Move them away or delete them, then run again:\n  "
+                + "\n  ".join(_places(kept, asked, folders))
             ]
         problem = self._record_store()
         if problem is None and stage is None:
@@ -231,6 +233,31 @@ def _differences(one: Any, other: Any, place: str = "") -> set[str]:
     return set() if one == other else {place or "everything"}
 
 
+def _places(kept: Collection[str], asked: Collection[str], folders: Collection[str]) -> list[str]:
+    """Where files lie that nothing asks for, as a few lines.
+
+    Args:
+        kept: their paths.
+        asked: paths that must stay.
+        folders: those of the stages, which stay too.
+
+    Returns:
+        The largest folders with nothing else in them, with the number of their files; single files by their paths.
+    """
+    needed = {Path(folder) for folder in folders}
+    needed |= {parent for path in (*asked, *folders) for parent in Path(path).parents}
+    places: dict[Path, list[str]] = {}
+    for path in kept:
+        free = [parent for parent in Path(path).parents if parent not in needed]
+        places.setdefault(free[-1] if free else Path(path), []).append(path)
+    ordered = sorted(places.items(), key=lambda place: (-len(place[1]), place[0]))
+    lines = [
+        some[0] if len(some) == 1 else f"{place}/ ({counted(len(some), 'file')})" for place, some in ordered
+    ]
+    more = sum(len(some) for _, some in ordered[_NAMED:])
+    return lines[:_NAMED] + ([f"and {counted(more, 'file')} in other places"] if more else [])
+
+
 def _remove_empty(folder: Path) -> None:
     """Remove folders in a folder that hold nothing."""
     for path in sorted((p for p in folder.rglob("*") if p.is_dir()), reverse=True):
@@ -242,20 +269,22 @@ def describe(adoption: Adoption) -> str:
     """What became of foreign files, as a message; empty where there were none."""
     lines = []
     if adoption.adopted:
-        lines.append(f"as DVC has recorded them, fitting their lineage, adopted: {_files(adoption.adopted)}")
+        lines.append(
+            f"as DVC has recorded them, fitting their lineage, adopted: {counted(len(adoption.adopted), 'file')}"
+        )
     if adoption.repaired:
         names = ", ".join(adoption.repaired[:_NAMED]) + (" ..." if len(adoption.repaired) > _NAMED else "")
-        lines.append(f"changed or lost, put back from DVC's cache: {_files(adoption.repaired)}: {names}")
+        lines.append(
+            f"changed or lost, put back from DVC's cache: {counted(len(adoption.repaired), 'file')}: {names}"
+        )
     if adoption.refused:
-        lines.append(f"put here by something else, will be made anew: {_files(adoption.refused)}")
+        lines.append(
+            f"put here by something else, will be made anew: {counted(len(adoption.refused), 'file')}"
+        )
         lines += [f"  {path}: {reason}" for path, reason in list(adoption.refused.items())[:_NAMED]]
         if len(adoption.refused) > _NAMED:
             lines.append(f"  and {len(adoption.refused) - _NAMED} more")
     return "\n".join(PREFIX + line for line in lines)
-
-
-def _files(paths: Collection[str]) -> str:
-    return f"{len(paths)} file{'' if len(paths) == 1 else 's'}"
 
 
 def say(text: str) -> None:

@@ -61,7 +61,9 @@ def leave_one_out(ablations: pa.Table, metric: str = "CA") -> str:
         if not left_out:
             return nothing_to_show(title, "nothing has been left out")
         parts = by_league(left_out)
-        caption = [f"League {league}. {sizes(part)}" for league, part in parts.items()]
+        # A league is as large as it is whole; without one student there is one less.
+        full = by_league(whole.values())
+        caption = [f"League {league}. {sizes(full.get(league, part))}" for league, part in parts.items()]
         caption.append(
             f"{intervals(rows)} Of more than {_DRAWN} settings only the values are drawn; their intervals are in the "
             "table of the ablations."

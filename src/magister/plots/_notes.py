@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from magister.display import counted
+
 Row = dict[str, Any]
 _NAMED = 6
 _REASONS = 10
@@ -21,7 +23,8 @@ def span(rows: Sequence[Row], column: str) -> str:
 
 def sizes(rows: Sequence[Row], counts: Sequence[str] = ("n_items", "n_clusters", "n_students")) -> str:
     """What the numbers rest on and under which policy."""
-    words = ", ".join(f"{span(rows, name)} {name.removeprefix('n_')}" for name in counts)
+    nouns = {name: name.removeprefix("n_").removesuffix("s") for name in counts}
+    words = ", ".join(counted(span(rows, name), noun) for name, noun in nouns.items())
     policies = " and ".join(sorted({row["policy"] for row in rows}))
     return f"n: {words}. Policy: {policies}."
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from magister.display import counted
 from magister.plots._notes import Row, intervals, sizes, unknown
 from magister.plots._rows import sign
 from magister.plots._sheet import MARGIN, WIDTH, Sheet, nothing_to_show
@@ -157,7 +158,7 @@ def _with_interval(row: Row) -> str:
 def _caption(found: dict[tuple[str, str], list[Row]], numbers: dict[_Key, Row]) -> list[str]:
     lines = []
     for (league, other), rows in found.items():
-        lines.append(f"League {league}, board {other}: {len(rows)} teachers. {sizes(rows)}")
+        lines.append(f"League {league}, board {other}: {counted(len(rows), 'teacher')}. {sizes(rows)}")
         mine = {
             (metric, name): numbers.get((league, other, metric, name))
             for metric in _METRICS

@@ -2,6 +2,7 @@
 
 from magister.provenance._artifact import conform, write_json, write_sidecar, write_table, write_text
 from magister.provenance._code import code_files
+from magister.provenance._csv import inert
 from magister.provenance._hash import file_md5, file_sha256, value_sha256
 from magister.provenance._lineage import (
     SIDECAR_SUFFIX,
@@ -19,6 +20,7 @@ __all__ = [
     "conform",
     "file_md5",
     "file_sha256",
+    "inert",
     "make_lineage",
     "read_lineage",
     "value_sha256",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from magister.contracts.schemas import ARMS, BOARD_METRICS, METRICS, STATUSES
-from magister.teaching._markdown import escape
+from magister.display import columns, counted, ljust, shorten, visible, wrap
+from magister.display import escape_markdown as escape
 
+_PLACE = ("rank", "rank_low", "rank_high", "p_first", "group")
+_SIZES = {"n_items": "item", "n_clusters": "cluster", "n_students": "student", "rounds": "round"}
 _BESIDE = {"net_ca": "net CA", "headroom": "headroom %", "ca_masked": "masked CA"}
 
 
@@ -34,25 +38,45 @@ def row_name(row: dict[str, Any]) -> str:
     return name if row["arm"] in ("taught", row["teacher"]) else f"{row['arm']}: {name}"
 
 
+@dataclass(frozen=True)
+class _Page:
+    """A page of text.
+
+    Attributes:
+        width: its columns.
+        names: all names of rows, which have to stay different where they are shortened.
+    """
+
+    width: int
+    names: tuple[str, ...]
+
+    def names_in(self, width: int) -> dict[str, str]:
+        """The names as they are written in a column."""
+        return {name: ljust(text, width) for name, text in shorten(self.names, width).items()}
+
+
 def render_text(board: pa.Table, width: int = 80) -> str:
     """The board as text: percent points, intervals in brackets, "-" for unknown with its reason below.
 
     Args:
         board: table of `BOARD_SCHEMA`.
-        width: columns available, at least 72; longer names are cut.
+        width: columns available, at least 72; longer names lose their middle, and different ones stay different.
 
     Returns:
-        Lines of at most `width` columns, ending in a newline.
+        Lines of at most `width` columns, ending in a newline. Nothing in them steers a terminal.
     """
-    width = max(width, 72)
     if not board.num_rows:
         return "No teacher has been rated yet.\n"
+    leagues = [(league, [_visible_row(row) for row in rows]) for league, rows in _by_league(board)]
+    page = _Page(max(width, 72), tuple(row_name(row) for _, rows in leagues for row in rows))
     lines: list[str] = []
-    for league, rows in _by_league(board):
-        longest = max(len(row_name(row)) for row in rows)
-        name_width = min(max(longest, len("wrong_oracle")), width - 57)
+    for league, rows in leagues:
+        longest = max(columns(row_name(row)) for row in rows)
+        name_width = min(max(longest, len("wrong_oracle")), page.width - 57)
+        names = page.names_in(name_width)
         level = f"{100 * rows[0]['level']:g} %"
-        lines += [f"Teaching, league {league}: change of the students' accuracy, percent points", ""]
+        title = f"Teaching, league {visible(league)}: change of the students' accuracy, percent points"
+        lines += [*wrap(title, page.width), ""]
         head = f"{'':>3} {'teacher':<{name_width}} {'CA':>6} {level + ' interval':<17}"
         lines.append(head + "".join(f"{metric:>7}" for metric in METRICS[1:]))
         controls = False
@@ -60,9 +84,9 @@ def render_text(board: pa.Table, width: int = 80) -> str:
             if row["arm"] != "taught" and not controls:
                 controls = True
                 lines.append("    control arms")
-            lines.append(_text_row(row, name_width))
-        lines += ["", *_intervals(rows, width), *_standing(rows, width), *_beside(rows, width)]
-        lines += [*_footer(rows, width), ""]
+            lines.append(_text_row(row, names[row_name(row)]))
+        lines += ["", *_intervals(rows, page), *_standing(rows, page), *_beside(rows, page)]
+        lines += [*_footer(rows, page.width), ""]
     return "\n".join(lines)
 
 
@@ -97,69 +121,84 @@ def _by_league(board: pa.Table) -> list[tuple[str, list[dict[str, Any]]]]:
     grouped: dict[str, list[dict[str, Any]]] = {}
     for row in sorted(board.to_pylist(), key=board_order):
         grouped.setdefault(row["league"], []).append(row)
-    return list(grouped.items())
+    return [(league, _with_rivals(rows)) for league, rows in grouped.items()]
 
 
-def _text_row(row: dict[str, Any], name_width: int) -> str:
+def _with_rivals(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, without a place where there is nobody to be before or behind."""
+    alone = sum(row["rank"] is not None for row in rows) == 1
+    return [row | {"alone": alone} | (dict.fromkeys(_PLACE) if alone else {}) for row in rows]
+
+
+def _visible_row(given: dict[str, Any]) -> dict[str, Any]:
+    """A row whose texts steer no terminal, before anything is laid out by their width."""
+    row = given | {name: visible(value) for name, value in given.items() if isinstance(value, str)}
+    # White space in a name is a space; what is left would be written out.
+    row["teacher"] = visible(" ".join(str(given["teacher"]).split()))
+    return row | {"unresponsive": row["unresponsive"] and [visible(name) for name in row["unresponsive"]]}
+
+
+def _text_row(row: dict[str, Any], name: str) -> str:
     mark = " " if row["separated_from_zero"] else "~" if row["separated_from_zero"] is False else " "
-    start = f"{_rank_text(row):>3} {_cut(row_name(row), name_width):<{name_width}} {_points(row['ca']):>6} "
+    start = f"{_rank_text(row):>3} {name} {_points(row['ca']):>6} "
     interval = f"{_brackets(row, 'ca')}{mark}"
     rest = "".join(f"{_percent(row[metric.lower()], metric):>7}" for metric in METRICS[1:])
     return (start + f"{interval:<17}" + rest).rstrip()
 
 
-def _intervals(rows: list[dict[str, Any]], width: int) -> list[str]:
+def _section(
+    title: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], page: _Page
+) -> list[str]:
+    """Lines of a part of the board: names at the left; columns as wide as what stands in them at the right."""
+    widths = [2 + max(map(len, column)) for column in zip(heads, *(cells for _, cells in rows), strict=True)]
+    if page.width - sum(widths) < len(title) + 2:
+        widths = [width - 1 for width in widths]
+    name_width = page.width - sum(widths)
+    names = page.names_in(name_width)
+    lines = [f"{title:<{name_width}}" + "".join(map(str.rjust, heads, widths))]
+    lines += [(names[name] + "".join(map(str.rjust, cells, widths))).rstrip() for name, cells in rows]
+    return [*lines, ""]
+
+
+def _intervals(rows: list[dict[str, Any]], page: _Page) -> list[str]:
     """Intervals of the other metrics, for the rows that have any."""
     shown = METRICS[1:]
-    widths = [17 if metric == "RA" else 15 for metric in shown]
-    name_width = width - sum(widths)
-    lines = [f"{'intervals':<{name_width}}" + "".join(map(str.rjust, shown, widths))]
-    for row in rows:
-        cells = [_brackets(row, metric.lower(), signed=metric == "RA") for metric in shown]
-        if any(cell != "-" for cell in cells):
-            name = _cut(row_name(row), name_width - 1)
-            lines.append(f"{name:<{name_width}}" + "".join(map(str.rjust, cells, widths)))
-    return [*lines, ""] if len(lines) > 1 else []
+    found = [
+        (row_name(row), [_brackets(row, metric.lower(), signed=metric == "RA") for metric in shown])
+        for row in rows
+    ]
+    found = [(name, cells) for name, cells in found if any(cell != "-" for cell in cells)]
+    return _section("intervals", shown, found, page) if found else []
 
 
-def _standing(rows: list[dict[str, Any]], width: int) -> list[str]:
+def _standing(rows: list[dict[str, Any]], page: _Page) -> list[str]:
     """Ranks, groups and the interval for other students, for teachers with a rank."""
-    ranked = [row for row in rows if row["rank"] is not None]
+    ranked = _placed(rows)
     if not ranked:
         return []
-    name_width = width - 49
-    head = f"{'standing':<{name_width}}{'ranks':>8}{'first':>8}  {'group':<8}{'CA, students like these':>23}"
-    lines = [head.rstrip()]
+    groups = shorten({row["group"] or "-" for row in ranked}, 8)
+    head = f"{'ranks':>8}{'first':>8}  {'group':<8}{'CA, students like these':>23}"
+    name_width = page.width - len(head)
+    names = page.names_in(name_width - 1)
+    lines = [f"{'standing':<{name_width}}{head}"]
     for row in ranked:
-        name = _cut(row_name(row), name_width - 1)
         other = _span(row["ca_random_ci_low"], row["ca_random_ci_high"])
-        group = _cut(row["group"] or "-", 8)
         lines.append(
-            f"{name:<{name_width}}{_rank_span(row):>8}{_chance(row):>8}  {group:<8}{other:>23}".rstrip()
+            f"{names[row_name(row)]} {_rank_span(row):>8}{_chance(row):>8}  "
+            f"{groups[row['group'] or '-']:<8}{other:>23}".rstrip()
         )
     return [*lines, ""]
 
 
-def _beside(rows: list[dict[str, Any]], width: int) -> list[str]:
+def _beside(rows: list[dict[str, Any]], page: _Page) -> list[str]:
     """CA beside the control arms and without leaks, for the rows that have any of it."""
     shown = [row for row in rows if any(row[name] is not None for name in _BESIDE)]
-    if not shown:
-        return []
-    widths = [24, 19, 24]
-    name_width = width - sum(widths)
-    lines = [
-        _cut("beside controls", name_width).ljust(name_width)
-        + "".join(map(str.rjust, _BESIDE.values(), widths))
-    ]
-    for row in shown:
-        name = _cut(row_name(row), name_width - 1)
-        cells = [_with_interval(row, metric) for metric in _BESIDE]
-        lines.append(f"{name:<{name_width}}" + "".join(map(str.rjust, cells, widths)))
-    return [*lines, ""]
+    found = [(row_name(row), [_with_interval(row, metric) for metric in _BESIDE]) for row in shown]
+    return _section("controls", tuple(_BESIDE.values()), found, page) if found else []
 
 
 def _standing_markdown(rows: list[dict[str, Any]]) -> list[str]:
-    ranked = [row for row in rows if row["rank"] is not None]
+    ranked = _placed(rows)
     if not ranked:
         return []
     lines = ["| teacher | ranks | first | group | CA, students like these |", "|:---|---:|---:|:---|:---|"]
@@ -181,6 +220,11 @@ def _beside_markdown(rows: list[dict[str, Any]]) -> list[str]:
     return [*lines, ""]
 
 
+def _placed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with a place among teachers, or an interval for other students."""
+    return [row for row in rows if row["rank"] is not None or row["ca_random_ci_low"] is not None]
+
+
 def _rank_span(row: dict[str, Any]) -> str:
     low, high = row["rank_low"], row["rank_high"]
     return "-" if low is None else str(low) if low == high else f"{low}-{high}"
@@ -200,7 +244,7 @@ def _chance(row: dict[str, Any]) -> str:
 def _footer(rows: list[dict[str, Any]], width: int) -> list[str]:
     lines: list[str] = []
     for note in _notes(rows):
-        lines += _wrap(note, width)
+        lines += wrap(note, width)
     return lines
 
 
@@ -214,15 +258,19 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     notes = [
         "CA: change of accuracy from the blind answer to the last round. AA: the teacher's own accuracy. "
         "JA: verdicts that are right. GA: wrong answers fixed in round 1. RA: growth after round 1.",
-        f"n: {_range(rows, 'n_items')} items, {_range(rows, 'n_clusters')} clusters, "
-        f"{_range(rows, 'n_students')} students, {_range(rows, 'rounds')} rounds. "
+        f"n: {', '.join(counted(_range(rows, name), noun) for name, noun in _SIZES.items())}. "
         f"Policy {first['policy']}: {policy[first['policy']]}.",
         f"Intervals: {first['level'] * 100:g} %, {first['resamples']} resamples of clusters "
         f"(seed {first['seed']}), for these students where it does not say otherwise.",
     ]
+    if first["alone"]:
+        notes.append(
+            "No rank, first and group (-): no other teacher of this league has a CA to be compared with."
+        )
     if any(row["group"] for row in rows):
         notes.append(
-            "ranks: interval of the rank by CA. first: share of resamples in which the teacher is first. group: "
+            "ranks: interval of the rank by CA. first: share of resamples in which the teacher is first; a shared "
+            "first place counts for all who share it, so these can add up to more than 100 %. group: "
             f"teachers that share a letter are not told apart (all pairs tested, Holm, {_alpha(first)} %)."
         )
     if any(row[name] is not None for row in rows for name in _BESIDE):
@@ -238,8 +286,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         notes.append(f"~ not separated from no effect (the interval of CA includes 0): {', '.join(loose)}.")
     statuses = {name: sum(row[f"n_{name}"] for row in rows) for name in STATUSES}
     total = sum(statuses.values())
-    counted = ", ".join(f"{name} {count}" for name, count in statuses.items() if count) or "none"
-    notes.append(f"Student replies of rounds 0 and last, all rows, by status: {counted} (of {total}).")
+    by_status = ", ".join(f"{name} {count}" for name, count in statuses.items() if count) or "none"
+    notes.append(f"Student replies of rounds 0 and last, all rows, by status: {by_status} (of {total}).")
     dropped = sum(row["n_dropped"] for row in rows)
     if dropped:
         notes.append(f"Cells dropped: {dropped} of {dropped + sum(row['n_cells'] for row in rows)}.")
@@ -338,11 +386,3 @@ def _rank_text(row: dict[str, Any]) -> str:
 def _range(rows: list[dict[str, Any]], name: str) -> str:
     low, high = min(row[name] for row in rows), max(row[name] for row in rows)
     return str(low) if low == high else f"{low}-{high}"
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)

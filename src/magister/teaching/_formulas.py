@@ -21,6 +21,8 @@ MOVES = ("Fix", "Reg")
 BY_LEAK = ("CA_leak_none", "CA_leak_option", "CA_leak_gold")
 #: CA beside that of a control arm: filled in from other units.
 RELATIVE = ("net_CA", "headroom", "net_verdict")
+# Means of shares that differ by no more are equal.
+_ROUNDING = 1e-12
 #: What is worked out for the arm `taught` alone.
 TAUGHT_ONLY = (*JUDGING, "CA_masked", *BY_LEAK, "headroom", "net_verdict")
 
@@ -157,8 +159,10 @@ def relative(gain: Floats, sham: Floats, oracle: Floats, verdict: Floats) -> Flo
         In the order of `RELATIVE`, shape (U, 3, B).
     """
     room = np.broadcast_to(oracle - sham, gain.shape)
-    # Where telling the answer does not lift the students there is no room to take a share of.
-    share = np.where(room > 0, (gain - sham) / np.where(room > 0, room, 1.0), np.nan)
+    # Where telling the answer does not lift the students there is no room to take a share of. Equal gains of
+    # several students may differ by rounding: that is no room.
+    some = room > _ROUNDING
+    share = np.where(some, (gain - sham) / np.where(some, room, 1.0), np.nan)
     return np.stack([gain - sham, share, gain - verdict], axis=1)
 
 

@@ -16,6 +16,7 @@ from magister.errors import UserError
 Ints = NDArray[np.int64]
 NAMED = 5
 _WHOLE = re.compile(r"\d{1,9}(?:\.0+)?")
+_BINARY = re.compile(r"[01](?:\.0+)?", re.ASCII)
 NULL = -1
 
 
@@ -170,8 +171,10 @@ class Columns:
 
 
 def read_binary(text: str) -> int | None:
-    """0 or 1."""
-    return {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}.get(text.casefold())
+    """0 or 1, with whatever decimals a tool writes (`1.00`); or false and true."""
+    if _BINARY.fullmatch(text):
+        return int(text[0])
+    return {"false": 0, "true": 1}.get(text.casefold())
 
 
 def read_whole(low: int, high: int) -> Callable[[str], int | None]:

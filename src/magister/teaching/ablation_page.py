@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magister.contracts.schemas import ASKED_ABLATIONS
-from magister.teaching._markdown import escape
+from magister.display import escape_markdown as escape
 
 Row = dict[str, Any]
 

@@ -154,11 +154,7 @@ def match_names(
             row = {"league": league, "board": board, "model": model, "external_name": external}
             if score is not None:
                 used.add(score.place)
-                twins = sorted(
-                    other for other in teachers[league] if other != model and mapped.get(other) == external
-                )
-                reason = f"the same row stands for {', '.join(twins)}" if twins else ""
-                rows.append(row | _origin(score) | {"status": "used", "reason": reason})
+                rows.append(row | _origin(score) | {"status": "used", "reason": ""})
             elif external:
                 reason = f"the board has no score of {external!r}"
                 rows.append(row | _NOWHERE | {"status": "not_on_board", "reason": reason})
@@ -202,6 +198,7 @@ def _entries(name: str, content: bytes) -> Iterator[Score | Rejected]:
     # Strict: a stray quotation mark is a mistake of its row instead of swallowing the rows after it.
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     header: list[str] | None = None
+    begun = False
     while True:
         row = reader.line_num + 1
         try:
@@ -211,6 +208,7 @@ def _entries(name: str, content: bytes) -> Iterator[Score | Rejected]:
         except csv.Error as error:
             if header is None:
                 raise UserError(f"{name}: row {row}: no readable header: {error}") from None
+            begun = True
             lines = f" (lines {row} to {reader.line_num})" if reader.line_num > row else ""
             yield Rejected(name, row, "", "", f"not CSV{lines}: {error}")
             continue
@@ -218,18 +216,26 @@ def _entries(name: str, content: bytes) -> Iterator[Score | Rejected]:
             continue
         if header is None:
             header = _header(name, row, cells)
-        elif len(cells) != len(header):
+            continue
+        begun = True
+        if len(cells) != len(header):
             yield Rejected(
                 name, row, "", "", f"expected {len(header)} cells as in the header, found {len(cells)}"
             )
         else:
             yield _entry(name, row, dict(zip(header, map(str.strip, cells), strict=True)))
+    if header is not None and not begun:
+        raise UserError(
+            f"{name}: a header and no rows; add rows, or take the file out of teaching.external.boards of params.yaml"
+        )
     if header is None:
         raise UserError(f"{name}: empty; expected a header with the columns {', '.join(COLUMNS)}")
 
 
 def _header(name: str, row: int, cells: list[str]) -> list[str]:
     header = [cell.strip() for cell in cells]
+    if any("\udc80" <= mark <= "\udcff" or mark == "\0" for cell in header for mark in cell):
+        raise UserError(f"{name}: row {row}: not UTF-8 text. Save the file as UTF-8")
     missing = [column for column in COLUMNS if column not in header]
     if missing:
         raise UserError(

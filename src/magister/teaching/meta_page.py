@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from magister.contracts.schemas import METRICS, NAME_STATUSES
-from magister.teaching._markdown import escape
+from magister.display import escape_markdown as escape
 
 Row = dict[str, Any]
 _TITLES = {"spearman": "Spearman", "kendall": "Kendall tau-b", "pearson": "Pearson"}

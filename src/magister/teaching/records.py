@@ -26,6 +26,7 @@ _KNOWN = {*TRAJECTORIES.schema.names}
 _OK, _ERROR = STATUSES.index("ok"), STATUSES.index("error")
 _NO_VERDICT = VERDICTS.index("none")
 MAX_ROUNDS = 6
+NO_ROWS = "no rows: the file is empty, or has a header and nothing below it"
 UNJUDGED = "the file holds no verdicts of this teacher"
 
 
@@ -235,13 +236,13 @@ def complete_records(columns: Columns, league: str) -> Trajectories:
     Raises:
         UserError: every kind of mistake, with the rows it was seen in.
     """
+    if not len(columns):
+        columns.complain(NO_ROWS)
+        columns.stop()
     missing = [name for name in REQUIRED if name not in columns.table.column_names]
     if missing:
         found = ", ".join(columns.table.column_names) or "none"
         columns.complain(f"column(s) missing: {', '.join(missing)}. Columns found: {found}")
-        columns.stop()
-    if not len(columns):
-        columns.complain("no rows")
         columns.stop()
     notes: list[str] = []
     keys = _Keys(
@@ -376,12 +377,12 @@ def complete_zero_shot(columns: Columns, trajectories: pa.Table) -> Trajectories
         )
     lacking = [name for name in ("teacher", "item_id", "correct") if name not in columns.table.column_names]
     leagues = pc.unique(trajectories["league"]).to_pylist()
-    if lacking:
+    if not len(columns):
+        columns.complain(NO_ROWS)
+    elif lacking:
         columns.complain(f"column(s) missing: {', '.join(lacking)}. Columns found: {', '.join(names)}")
     elif len(leagues) > 1 and not columns.has("league"):
         columns.complain(f"column missing: league; the trajectories have {', '.join(leagues)}")
-    elif not len(columns):
-        columns.complain("no rows")
     columns.stop()
     notes: list[str] = []
     league, teacher = columns.texts("league", leagues[0]), columns.texts("teacher")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,39 @@ from magister.items.sources._rows import BrokenRow, RawRows
 LOG_SUFFIXES = {"lm_eval": (".jsonl",), "inspect": (".json", ".eval")}
 SUFFIXES = (".csv", ".json", ".jsonl", ".parquet")
 _MMLU = ("question", "A", "B", "C", "D", "answer")
+_UNDECODED = re.compile("[\udc80-\udcff]")
 _BOM = b"\xef\xbb\xbf"
 Row = tuple[int, dict[str, Any]]
+
+
+class _Repeats(dict[str, Any]):
+    """An object in which a key stands twice, here or further in: which value is meant, nobody knows."""
+
+    key = ""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; Python's own reader takes the last value of a key in silence."""
+    found = dict(pairs)
+    names = [name for name, _ in pairs]
+    key = next((name for name in found if names.count(name) > 1), None) if len(found) < len(pairs) else None
+    if key is None:
+        key = _repeated(list(found.values()))
+    if key is None:
+        return found
+    marked = _Repeats(found)
+    marked.key = key
+    return marked
+
+
+def _repeated(values: list[Any]) -> str | None:
+    """The first key that stands twice in some values."""
+    for value in values:
+        if isinstance(value, _Repeats):
+            return value.key
+        if isinstance(value, list) and (key := _repeated(value)) is not None:
+            return key
+    return None
 
 
 def _shown(data: bytes) -> str:
@@ -35,28 +67,39 @@ def _jsonl(data: bytes, broken: list[BrokenRow]) -> Iterator[Row]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line.decode("utf-8"))
+            row = json.loads(line.decode("utf-8"), object_pairs_hook=_object)
         except UnicodeDecodeError as error:
             broken.append(BrokenRow(number, f"not UTF-8 at byte {error.start} of the line", _shown(line)))
             continue
         except (ValueError, RecursionError) as error:
             broken.append(BrokenRow(number, f"not JSON: {error}", _shown(line)))
             continue
-        if isinstance(row, dict):
+        if isinstance(row, _Repeats):
+            broken.append(BrokenRow(number, _twice(row), _shown(line)))
+        elif isinstance(row, dict):
             yield number, row
         else:
             broken.append(BrokenRow(number, f"expected an object, found {type(row).__name__}", _shown(line)))
 
 
+def _twice(row: _Repeats) -> str:
+    return f"the key {row.key!r} stands there twice; keep one"
+
+
 def _json(data: bytes, broken: list[BrokenRow], where: str) -> Iterator[Row]:
     try:
-        rows = json.loads(data.decode("utf-8"))
+        rows = json.loads(data.decode("utf-8"), object_pairs_hook=_object)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{where}: not UTF-8 text, at byte {error.start}") from None
     except (ValueError, RecursionError) as error:
         raise UserError(f"{where}: not JSON: {error}") from None
     if not isinstance(rows, list):
-        raise UserError(f"{where}: expected a list of objects, found {type(rows).__name__}")
+        found = "an object" if isinstance(rows, dict) else type(rows).__name__
+        raise UserError(f"{where}: expected a list of objects, found {found}")
     for number, row in enumerate(rows, start=1):
-        if isinstance(row, dict):
+        if isinstance(row, _Repeats):
+            broken.append(BrokenRow(number, _twice(row), json.dumps(row, ensure_ascii=False)))
+        elif isinstance(row, dict):
             yield number, row
         else:
             detail = f"expected an object, found {type(row).__name__}"
@@ -88,6 +131,8 @@ def _csv(data: bytes, broken: list[BrokenRow], header: tuple[str, ...] | None, w
         raw = "".join(lines[start:end]).encode("utf-8", "surrogateescape")
         if header is None:
             header = tuple(cell.strip() for cell in cells)
+            if any(_UNDECODED.search(cell) for cell in header):
+                raise UserError(f"{where}: line {start + 1}: not UTF-8 text. Save the file as UTF-8")
             repeated = sorted({name for name in header if header.count(name) > 1})
             if repeated:
                 raise UserError(
@@ -97,7 +142,7 @@ def _csv(data: bytes, broken: list[BrokenRow], header: tuple[str, ...] | None, w
             broken.append(
                 BrokenRow(start + 1, f"expected {len(header)} cells, found {len(cells)}", _shown(raw))
             )
-        elif any("\udc80" <= character <= "\udcff" for cell in cells for character in cell):
+        elif any(_UNDECODED.search(cell) for cell in cells):
             broken.append(BrokenRow(start + 1, "not UTF-8", _shown(raw)))
         else:
             yield start + 1, dict(zip(header, cells, strict=True))
@@ -144,11 +189,15 @@ def _preset(dataset: Dataset) -> ColumnMap:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes().removeprefix(_BOM)
+        data = path.read_bytes().removeprefix(_BOM)
     except FileNotFoundError:
         raise UserError(f"{path}: not found") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    # A byte order mark of UTF-16, or the halves of its letters.
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or 0 in data[:2]:
+        raise UserError(f"{path}: not UTF-8 text; it begins like UTF-16. Save the file as UTF-8")
+    return data
 
 
 def read_rows(
