@@ -131,15 +131,17 @@ def test_votes_on_an_instruction_are_drawn_together() -> None:
     assert totals.max() <= 8 * int(units.contents.max())
 
 
-def test_a_scenario_keeps_its_number_of_instructions() -> None:
+@pytest.mark.parametrize(("few", "kept"), [(12, True), (9, False)])
+def test_a_scenario_keeps_its_number_of_instructions_if_it_has_enough(few: int, kept: bool) -> None:
     rows = frame(
-        [("x", "y", "a")] * 6 + [("x", "y", "b")] * 2,
-        scenario=["math"] * 6 + ["code"] * 2,
-        instruction_id=[*"abcdef", *"gh"],
+        [("x", "y", "a")] * 30 + [("x", "y", "b")] * few,
+        scenario=["math"] * 30 + ["code"] * few,
+        instruction_id=range(30 + few),
     )
     tally, _, totals = drawn(rows)
-    assert sorted(tally.counts.tolist()) == [2, 6]
-    assert (np.sort(totals, axis=1) == [2, 6]).all()
+    assert sorted(tally.counts.tolist()) == [few, 30]
+    assert (totals.sum(axis=1) == 30 + few).all()
+    assert bool((np.sort(totals, axis=1) == [few, 30]).all()) == kept
 
 
 def test_units_per_model_count_instructions_once() -> None:

@@ -29,7 +29,7 @@ from scipy import special
 from magister.arena.bradley_terry import POINTS, Likelihood, profile_ends, under_constraint
 from magister.arena.elo import EloScale, mean_field
 from magister.arena.league import Bools, open_ends
-from magister.arena.resamples import Component, Design, Replicates, expanded_tail, freedom_of
+from magister.arena.resamples import Component, Design, Replicates, expanded_tail, freedom_of, quantile_of
 from magister.arena.votes import Ints
 from magister.stats import FEW_CLUSTERS, holm, rank_intervals, shared_ranks, significance_groups
 
@@ -160,22 +160,26 @@ def bradley_terry_standing(
     drawn = replicates.bradley_terry[:, part.at]
     added = np.zeros(part.k) if part.by_annotator is None else np.maximum(part.by_annotator.diagonal(), 0)
     unit_variance = part.by_unit.diagonal()
-    freedom = freedom_of(design, part, unit_variance, added, evidence.units)
+    t = quantile_of(design, unit_variance, added, evidence.units, level)
     variance = unit_variance + added
     own = part.by_model.diagonal()
     still = variance <= 1e-9 * own
     few = evidence.units < 2
     unbounded = evidence.open_low | evidence.open_high
-    t = special.stdtrit(freedom, 0.5 + level / 2)
     half = t * np.sqrt(np.where(still, own, variance))
     out.se = np.where(few, np.nan, np.sqrt(np.where(still, own, variance)))
     sandwiched = ~(unbounded | still | few)
     out.sandwich_low = np.where(sandwiched, rating - half, np.nan)
     out.sandwich_high = np.where(sandwiched, rating + half, np.nan)
-    _percentiles(out, drawn, design, part, evidence.units, freedom, level)
+    _percentiles(out, drawn, design, part, evidence.units, t)
     if drawn.shape[0] == 0:
         out.ci_low, out.ci_high = out.sandwich_low.copy(), out.sandwich_high.copy()
         _say(out, sandwiched, "sandwich interval: no resamples were asked for")
+    elif (flat := (np.ptp(drawn, axis=0) <= _STILL) & sandwiched).any():
+        for name in ("low", "high"):
+            mine, other = getattr(out, f"ci_{name}"), getattr(out, f"sandwich_{name}")
+            setattr(out, f"ci_{name}", np.where(flat, other, mine))
+        _say(out, flat, f"sandwich interval: no resample of the {design.names} moves the rating")
     out.ci_low = np.where(still, rating - half, out.ci_low)
     out.ci_high = np.where(still, rating + half, out.ci_high)
     _say(
@@ -183,7 +187,7 @@ def bradley_terry_standing(
         still & ~few & ~unbounded,
         _MODEL_INTERVAL.format(design.names),
     )
-    tail = expanded_tail(level, evidence.units, freedom)
+    tail = expanded_tail(t, evidence.units)
     for share, side, word in (
         (replicates.unbeaten[part.at], "upper", "never beaten"),
         (replicates.winless[part.at], "lower", "winless"),
@@ -224,8 +228,10 @@ def elo_standing(
     out = _blank(rating)
     drawn = replicates.elo[:, part.at]
     added = np.zeros(part.k) if part.by_annotator is None else np.maximum(part.by_annotator.diagonal(), 0)
-    freedom = freedom_of(design, part, part.by_unit.diagonal(), added, evidence.units)
-    _percentiles(out, drawn, design, part, evidence.units, freedom, level)
+    own = part.by_unit.diagonal()
+    t = quantile_of(design, own, added, evidence.units, level)
+    freedom = freedom_of(design, own, added, evidence.units)
+    _percentiles(out, drawn, design, part, evidence.units, t)
     few = evidence.units < 2
     p = evidence.p.copy()
     still = np.ones(part.k, dtype=bool)
@@ -246,7 +252,7 @@ def elo_standing(
         if bounded.any():
             # The resamples of these models have no spread, of which a blank standing takes the other's.
             other = _blank(rating)
-            _percentiles(other, simulated(), design, part, evidence.units, freedom, level)
+            _percentiles(other, simulated(), design, part, evidence.units, t)
             for name in ("ci_low", "ci_high", "se"):
                 getattr(out, name)[bounded] = getattr(other, name)[bounded]
             _say(out, bounded, _MODEL_INTERVAL.format(design.names))
@@ -297,7 +303,7 @@ def _pair_variance(design: Design, part: Component, units: Ints) -> tuple[Floats
     if part.by_annotator is not None:
         added = np.maximum(of_differences(part.by_annotator), 0.0)
     least = np.minimum(units[:, None], units[None, :])
-    freedom = freedom_of(design, part, variance, added, least)
+    freedom = freedom_of(design, variance, added, least)
     own = of_differences(part.by_model)
     still = variance + added <= 1e-9 * own
     return np.where(still, own, variance + added), freedom
@@ -316,16 +322,15 @@ def _percentiles(
     design: Design,
     part: Component,
     units: Ints,
-    freedom: Floats,
-    level: float,
+    quantile: Floats,
 ) -> None:
     """Fill in percentile intervals; Student's t where the tails would hold no resample."""
     count = drawn.shape[0]
     if count == 0:
         return
-    tails = expanded_tail(level, units, freedom)
+    tails = expanded_tail(quantile, units)
     alike = design.tally.league.alike[part.at]
-    t = special.stdtrit(freedom, 0.5 + level / 2) * np.sqrt(units / np.maximum(units - 1, 1))
+    t = quantile * np.sqrt(units / np.maximum(units - 1, 1))
     for k in np.flatnonzero(units > 1).tolist():
         # Models that only their names tell apart have one distribution: all their resamples describe it.
         column = drawn[:, alike == alike[k]].ravel()
@@ -393,7 +398,8 @@ def _order(
     if drawn.shape[0] == 0 or few.any():
         return
     count = design.units.count
-    tail = float(expanded_tail(level, np.array(count), np.array(max(count - 1, 1))))
+    t = special.stdtrit(max(count - 1, 1), 0.5 + level / 2)
+    tail = float(expanded_tail(np.asarray(t), np.array(count)))
     ranks = rank_intervals(out.rating, drawn, min(1 - 2 * tail, float(np.nextafter(1.0, 0.0))))
     alike = design.tally.league.alike[part.at]
     same = alike[:, None] == alike[None, :]

@@ -87,10 +87,12 @@ def order_league(votes: Votes, scenario: int | None = None) -> League:
         colour = _tell_apart(alike, labels)
     size = np.bincount(part)
     count = np.bincount(part[low], minlength=size.size)
-    # A component's own colour: the sum of its models', which no order can change.
-    whole = np.zeros(size.size, dtype=np.uint64)
-    np.add.at(whole, part, alike)
-    by_size = np.lexsort((np.arange(size.size), whole, -count, -size))
+    # A component's own colour: the sum of its models', which no order can change; of two that are alike, the one with
+    # the model that was singled out has another.
+    whole = np.zeros((2, size.size), dtype=np.uint64)
+    for sums, words in zip(whole, (alike, colour), strict=True):
+        np.add.at(sums, part, words)
+    by_size = np.lexsort((whole[1], whole[0], -count, -size))
     component = np.empty(size.size, dtype=np.int64)
     component[by_size] = np.arange(1, size.size + 1)
     order = np.lexsort((colour, component[part]))

@@ -269,9 +269,7 @@ def _rate_scope(
         if not (design.tally.outcome[part.pairs.cells] != 2).any():
             said.append("all ties: nothing tells these models apart")
         if len(parts) > 1:
-            said.append(
-                f"part {league.component[part.at.start]} of {len(parts)}: no vote joins it to the others"
-            )
+            said.append(f"one of {len(parts)} parts: no vote joins it to the others")
         for system in settings.systems:
             if system == "elo":
                 rating = _elo(design, part, settings)

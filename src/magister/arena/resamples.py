@@ -303,12 +303,11 @@ def _alike_mean(values: Floats, alike: Ints) -> Floats:
     return (sums / np.maximum(np.bincount(alike), 1))[alike]
 
 
-def freedom_of(design: Design, part: Component, variance: Floats, added: Floats, units: Ints) -> Floats:
+def freedom_of(design: Design, variance: Floats, added: Floats, units: Ints) -> Floats:
     """Degrees of freedom of a variance that units and annotators make up (Satterthwaite), 1 or more.
 
     Args:
         design: the league.
-        part: one component.
         variance: from units, any shape.
         added: what annotators add, of the same shape.
         units: units behind each, of the same shape.
@@ -322,11 +321,34 @@ def freedom_of(design: Design, part: Component, variance: Floats, added: Floats,
     return np.where(below > 0, whole**2 / np.where(below > 0, below, 1.0), first)
 
 
-def expanded_tail(level: float, units: Ints, freedom: Floats) -> Floats:
+def quantile_of(design: Design, variance: Floats, added: Floats, units: Ints, level: float) -> Floats:
+    """Standard errors in half an interval: Student's quantiles, those of annotators for their share alone.
+
+    The half-width is sqrt(t_G^2 V_units + t_A^2 V_added), so that few annotators widen what they add only.
+
+    Args:
+        design: the league.
+        variance: from units, any shape.
+        added: what annotators add, of the same shape.
+        units: units behind each, of the same shape.
+        level: confidence level.
+
+    References:
+        Zou and Donner (2008), Statistics in Medicine 27, 1693-1702 (the interval of a sum from those of its parts).
+    """
+    t = special.stdtrit(np.maximum(units - 1, 1), 0.5 + level / 2)
+    if design.annotators is None:
+        return np.asarray(t)
+    other = special.stdtrit(max(design.annotators.count - 1, 1), 0.5 + level / 2)
+    whole = variance + added
+    share = np.where(whole > 0, added / np.where(whole > 0, whole, 1.0), 0.0)
+    return np.asarray(np.sqrt(t**2 * (1 - share) + other**2 * share))
+
+
+def expanded_tail(quantile: Floats, units: Ints) -> Floats:
     """Tail of a percentile interval that allows for few units: Phi(-sqrt(G / (G - 1)) t).
 
     References:
         Hesterberg (2015), The American Statistician 69, 371-386, section 4.2.
     """
-    t = special.stdtrit(freedom, 0.5 + level / 2)
-    return np.asarray(special.ndtr(-np.sqrt(units / np.maximum(units - 1, 1)) * t))
+    return np.asarray(special.ndtr(-np.sqrt(units / np.maximum(units - 1, 1)) * quantile))

@@ -19,6 +19,8 @@ from scipy import sparse
 from magister.arena.league import League
 from magister.arena.votes import Ints
 
+#: Scenarios are strata where each has so many units; smaller ones would not vary enough.
+MIN_STRATUM = 10
 #: Resamples drawn from one stream. Part of the definition of the draws: changing it changes every interval.
 BLOCK = 128
 # Draws made at once.
@@ -209,43 +211,80 @@ def resampling_units(tally: Tally, label: Ints, scenario: Ints, names: tuple[str
         label: what a vote is resampled with, or -1 for a vote on its own, shape (v,). Labels are in an order that
             does not depend on models or rows.
         scenario: code of the scenario of each vote, or -1, shape (v,). Strata: as many units are drawn from a
-            scenario as it has.
+            scenario as it has, if all have at least `MIN_STRATUM`.
         names: scenarios by code.
         factor: what the labels are, a name for the stream.
     """
     c = tally.counts.size
     component = tally.league.component[tally.low[tally.cell]] - 1
-    parts: list[tuple[tuple[int, ...], Ints, Ints, Ints, Ints]] = []
-    for code in np.unique(scenario).tolist():
-        name = names[code] if code >= 0 else ""
-        here = scenario == code
-        words = _words(f"{factor}\n{name}")
-        labelled = np.flatnonzero(here & (label >= 0))
+    strata = scenario
+    if np.unique(scenario).size > 1 and _fewest_units(label, scenario) < MIN_STRATUM:
+        strata = np.full(scenario.size, -1, dtype=np.int64)
+    parts: list[tuple[tuple[int, ...], _Types]] = []
+    for code in np.unique(strata).tolist():
+        words = _words(f"{factor}\n{names[code] if code >= 0 else ''}")
+        here = np.flatnonzero(strata == code)
+        alone = here[label[here] < 0]
+        labelled = here[label[here] >= 0]
         if labelled.size:
-            parts.append(((1, *words), *_labelled(label[labelled], tally.cell[labelled], c)))
-        alone = here & (label < 0)
-        for number in np.unique(component[alone]).tolist():
-            found = np.bincount(tally.cell[alone & (component == number)], minlength=c)
-            cells = np.flatnonzero(found)
-            kinds, ones = np.arange(cells.size), np.ones(cells.size, dtype=np.int64)
-            parts.append(((0, *words), found[cells], kinds, cells, ones))
-    strata, sizes, rows, columns, votes = [], [], [], [], []
-    begin = 0
-    for words, size, kinds, cells, held in parts:
-        strata.append(Stratum(words, slice(begin, begin + size.size), size))
-        sizes.append(size)
-        rows.append(kinds + begin)
-        columns.append(cells)
-        votes.append(held)
-        begin += size.size
-    contents = sparse.csr_array(
-        (np.concatenate(votes), (np.concatenate(rows), np.concatenate(columns))), shape=(begin, c)
-    )
-    return Units(contents, np.concatenate(sizes), tuple(strata))
+            types = _labelled(label[labelled], tally.cell[labelled], c)
+            parts.append((words, types + _alone(tally.cell[alone], c) if alone.size else types))
+            continue
+        # Single votes of one component are drawn without a thought of the others.
+        parts += [
+            (words, _alone(tally.cell[alone[component[alone] == number]], c))
+            for number in np.unique(component[alone]).tolist()
+        ]
+    found: list[Stratum] = []
+    whole = _Types.none()
+    for words, types in parts:
+        begin = whole.size.size
+        found.append(Stratum(words, slice(begin, begin + types.size.size), types.size))
+        whole = whole + types
+    contents = sparse.csr_array((whole.votes, (whole.kind, whole.cell)), shape=(whole.size.size, c))
+    return Units(contents, whole.size, tuple(found))
 
 
-def _labelled(label: Ints, cell: Ints, c: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """Types of labelled units in the order of their first label: sizes, and entries (type, cell, votes)."""
+@dataclass(frozen=True)
+class _Types:
+    """Types of units: units of each, and entries (type, cell, votes of a unit in it)."""
+
+    size: Ints
+    kind: Ints
+    cell: Ints
+    votes: Ints
+
+    @classmethod
+    def none(cls) -> _Types:
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
+
+    def __add__(self, other: _Types) -> _Types:
+        pairs = (
+            (self.size, other.size),
+            (self.kind, other.kind + self.size.size),
+            (self.cell, other.cell),
+            (self.votes, other.votes),
+        )
+        return _Types(*(np.concatenate(pair) for pair in pairs))
+
+
+def _fewest_units(label: Ints, scenario: Ints) -> int:
+    """Units of the scenario that has fewest."""
+    codes = np.unique(scenario, return_inverse=True)[1]
+    alone = np.bincount(codes[label < 0], minlength=codes.max() + 1)
+    units = np.unique(np.stack([codes, label])[:, label >= 0], axis=1)[0]
+    return int((alone + np.bincount(units, minlength=alone.size)).min())
+
+
+def _alone(cell: Ints, c: int) -> _Types:
+    """Single votes: a type per cell."""
+    found = np.bincount(cell, minlength=c)
+    cells = np.flatnonzero(found)
+    return _Types(found[cells], np.arange(cells.size), cells, np.ones(cells.size, dtype=np.int64))
+
+
+def _labelled(label: Ints, cell: Ints, c: int) -> _Types:
+    """Labelled units, in the order of their first label."""
     entry, votes = np.unique(label * c + cell, return_counts=True)
     unit, at = entry // c, entry % c
     units, first, which = np.unique(unit, return_index=True, return_inverse=True)
@@ -257,7 +296,7 @@ def _labelled(label: Ints, cell: Ints, c: int) -> tuple[Ints, Ints, Ints, Ints]:
     place = np.empty(order.size, dtype=np.int64)
     place[order] = np.arange(order.size)
     keep = np.isin(which, seen)
-    return size[order], place[code[which[keep]]], at[keep], votes[keep]
+    return _Types(size[order], place[code[which[keep]]], at[keep], votes[keep])
 
 
 def _draw(stream: np.random.Generator, size: Ints, count: int) -> Ints:
