@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from magister.cli._printing import Format, FormatOption, echo, print_rows, terminal_width
+from magister.display import visible
 from magister.errors import CheckFailed, UserError
 
 if TYPE_CHECKING:
