@@ -17,7 +17,8 @@ from magister.pipeline._dvc import files_under, is_remnant
 from magister.provenance import code_md5s, file_md5, make_lineage, write_json
 
 COMMAND = "python -m scripts.work --command c0ffee"
-PARAMS = "models: {}\nitems: {datasets: {}}\nteaching: {}\nstatistics: {}\nllm: {}\n"
+SECTIONS = ("models", "embedders", "teaching", "arena", "statistics", "llm")
+PARAMS = "items: {datasets: {}}\n" + "".join(f"{name}: {{}}\n" for name in SECTIONS)
 
 
 @pytest.fixture
@@ -165,7 +166,7 @@ def test_what_a_killed_writer_or_a_failed_gate_left_is_no_artifact() -> None:
 
 
 def bridge(root: Path, member: Membership, **config: Any) -> Bridge:
-    sections: dict[str, Any] = {name: {} for name in ("models", "teaching", "statistics", "llm")}
+    sections: dict[str, Any] = {name: {} for name in SECTIONS}
     return Bridge(DvcProject(root), sections | {"items": {"datasets": {}}} | config, member)
 
 
@@ -176,8 +177,8 @@ def test_another_configuration_than_that_of_the_file_is_refused(root: Path, memb
 
 
 def test_a_section_that_dvc_would_miss_is_asked_for(root: Path, member: Membership) -> None:
-    (root / "params.yaml").write_text("models: {}\nitems: {datasets: {}}\nteaching: {}\nstatistics: {}\n")
-    config = {name: {} for name in ("models", "teaching", "statistics")} | {"items": {"datasets": {}}}
+    (root / "params.yaml").write_text(PARAMS.replace("llm: {}\n", ""))
+    config = {name: {} for name in SECTIONS if name != "llm"} | {"items": {"datasets": {}}}
     with pytest.raises(UserError, match=r"no section 'llm'.*`llm: \{\}`"):
         Bridge(DvcProject(root), config, member).guard()
 
