@@ -100,3 +100,9 @@ class Arena(Section):
     )
     elo: Elo = Field(default_factory=Elo, description="The paper's Elo.")
     seed: int = Field(0, description="Seed of sides and of the random arm.")
+    ablation_k: int = Field(
+        10,
+        ge=1,
+        description="Most comparisons per pair and scenario in the ablation, which asks how well the first 1, 2, ... "
+        "of them rank the models.",
+    )
