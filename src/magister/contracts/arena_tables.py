@@ -281,7 +281,7 @@ ARENA_ABLATION = Contract(
         "measure": ARENA_ABLATION_MEASURES,
         "status": METRIC_STATUSES,
     },
-    ranges={"lam": (0, math.inf), "level": (0, 1), "n_models": (2, 1e6)}
+    ranges={"level": (0, 1), "n_models": (2, 1e6)}
     | dict.fromkeys(("k", "draws"), (1.0, 1e6))
     | dict.fromkeys(("n", "n_instructions", "n_reference", "resamples"), (0.0, 1e9)),
 )
