@@ -238,25 +238,6 @@ def test_what_is_unknown_is_a_gap_with_its_reason(name: str, monkeypatch: pytest
     assert "nan" not in about.lower().split()
 
 
-def test_a_scenario_without_a_key_is_named_with_its_reason() -> None:
-    def change(row: dict[str, Any]) -> dict[str, Any]:
-        lost = {
-            "value": None,
-            "ci_low": None,
-            "ci_high": None,
-            "status": "not_computable",
-            "reason": "no gold",
-        }
-        return lost if row["scenario"] == "open" else {}
-
-    _, about = parsed(plots.selection_curves(tables.arena_ablation(["sums", "open"], change), "duel"))
-    assert "duel, sums, random draws: 1: 60, 2: 70." in about
-    assert "duel, open," not in about
-    assert "Unknown: open: embedding (lambda 1) at 1" in about
-    _, about = parsed(plots.selection_curves(tables.arena_ablation(["open"], change), "duel"))
-    assert about == "Nothing to show: no gold."
-
-
 def test_a_gap_in_a_curve_is_not_bridged() -> None:
     whole = plots.teaching_curve(tables.metrics(["ann", "bob"]))
     table = tables.metrics(
@@ -326,6 +307,25 @@ def test_numbers_beside_the_picture_are_those_of_the_table() -> None:
         f"main, ann: {100 * row['ca']:+.1f} ({100 * row['ca_ci_low']:+.1f} to {100 * row['ca_ci_high']:+.1f})"
     )
     assert words in parsed(plots.ca_forest(board))[1]
+
+
+def test_a_scenario_without_a_key_is_named_with_its_reason() -> None:
+    def change(row: dict[str, Any]) -> dict[str, Any]:
+        lost = {
+            "value": None,
+            "ci_low": None,
+            "ci_high": None,
+            "status": "not_computable",
+            "reason": "no gold",
+        }
+        return lost if row["scenario"] == "open" else {}
+
+    _, about = parsed(plots.selection_curves(tables.arena_ablation(["sums", "open"], change), "duel"))
+    assert "duel, sums, random draws: 1: 60, 2: 70." in about
+    assert "duel, open," not in about
+    assert "Unknown: open: embedding (lambda 1) at 1" in about
+    _, about = parsed(plots.selection_curves(tables.arena_ablation(["open"], change), "duel"))
+    assert about == "Nothing to show: no gold."
 
 
 def test_a_scatter_can_be_of_one_board_alone() -> None:

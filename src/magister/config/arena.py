@@ -95,14 +95,14 @@ class Arena(Section):
     )
     prompts: ArenaPrompts = Field(default_factory=ArenaPrompts, description="Prompt versions.")
     max_tokens: ArenaLimits = Field(default_factory=ArenaLimits, description="Reply limits.")
-    policy: Literal["wrong", "drop"] = Field(
-        "wrong", description="Responses without an answer lose by the key, or give no vote."
-    )
-    elo: Elo = Field(default_factory=Elo, description="The paper's Elo.")
-    seed: int = Field(0, description="Seed of sides and of the random arm.")
     ablation_k: int = Field(
         10,
         ge=1,
         description="Most comparisons per pair and scenario in the ablation, which asks how well the first 1, 2, ... "
         "of them rank the models.",
     )
+    policy: Literal["wrong", "drop"] = Field(
+        "wrong", description="Responses without an answer lose by the key, or give no vote."
+    )
+    elo: Elo = Field(default_factory=Elo, description="The paper's Elo.")
+    seed: int = Field(0, description="Seed of sides and of the random arm.")
