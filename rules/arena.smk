@@ -514,9 +514,45 @@ rule arena_report:
         )
 
 
+rule arena_ablation:
+    input:
+        code=code("arena.arena_ablation"),
+        pool=INSTRUCTIONS,
+        answers=of_models("data/arena/respond/{model}.parquet"),
+        vectors=of_models("data/arena/vectors/{model}.npy"),
+        ids=of_models("data/arena/vectors/{model}.ids.parquet"),
+        instruction_vectors="data/arena/instruction_vectors.npy",
+        instruction_ids="data/arena/instruction_vectors.ids.parquet",
+    output:
+        ablation="data/arena/leagues/{arena}/ablation.parquet",
+    log:
+        "logs/arena_ablation/{arena}.log",
+    params:
+        section=lambda wildcards: section(
+            **arena_options(wildcards, *("models", "scenarios", "lam", "penalty", "prefilter")),
+            ablation_k=ARENA.ablation_k,
+            policy=ARENA.policy,
+            seed=ARENA.seed,
+            statistics=FULL["statistics"],
+        ),
+    message:
+        "How few comparisons rank the models of {wildcards.arena}"
+    shell:
+        step(
+            "arena.arena_ablation",
+            [
+                *["pool", "answers", "vectors", "ids"],
+                *["instruction_vectors", "instruction_ids"],
+            ],
+            ["ablation"],
+            ["arena"],
+        )
+
+
 rule arena:
     input:
         INSTRUCTIONS,
+        expand("data/arena/leagues/{arena}/ablation.parquet", arena=ARENAS),
         expand("data/arena/leagues/{arena}/gate.json", arena=ARENAS),
     message:
         "The arenas are rated"

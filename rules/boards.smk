@@ -204,12 +204,53 @@ rule arena_board:
         )
 
 
+rule arena_ablation_board:
+    input:
+        code=code("boards.arena_ablation_board"),
+        gates=of_arenas("gate.json"),
+        ablations=of_arenas("ablation.parquet"),
+    output:
+        csv="results/arena_ablation.csv",
+        csv_lineage="results/arena_ablation.csv.lineage.json",
+        md="results/arena_ablation.md",
+        md_lineage="results/arena_ablation.md.lineage.json",
+    log:
+        "logs/arena_ablation_board.log",
+    params:
+        section=section(leagues=list(ARENAS)),
+    message:
+        "Writing what few comparisons say"
+    shell:
+        step("boards.arena_ablation_board", ["gates", "ablations"], ["csv", "md"])
+
+
+rule arena_plots:
+    input:
+        code=code("boards.arena_plots"),
+        gate="data/arena/leagues/{arena}/gate.json",
+        ablation="data/arena/leagues/{arena}/ablation.parquet",
+    output:
+        selection="results/plots/arena/{arena}/selection.svg",
+        selection_lineage="results/plots/arena/{arena}/selection.svg.lineage.json",
+    log:
+        "logs/arena_plots/{arena}.log",
+    params:
+        section=section(),
+    message:
+        "Drawing what few comparisons say in {wildcards.arena}"
+    shell:
+        step("boards.arena_plots", ["gate", "ablation"], ["selection"], ["arena"])
+
+
 rule boards:
     input:
         "results/arena.parquet",
         "results/arena.csv",
         "results/arena.md",
         "results/arena_beside.json",
+        "results/arena_ablation.csv",
+        "results/arena_ablation.md",
+        expand("results/plots/arena/{arena}/selection.svg", arena=ARENAS),
         "results/teaching.parquet",
         "results/teaching.csv",
         "results/teaching.md",

@@ -254,6 +254,7 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
         ("arena/evolution", {"rounds": 1}, ["arena.evolution: 'rounds' needs 'generators'"]),
         ("arena/evolution", {"rounds": 1, "generators": ["eve"]}, ["arena.evolution.generators: unknown model 'eve'"]),
         ("arena/evolution", {"operations": ["x"]}, ["arena.evolution.operations.0", "'deepen'"]),
+        ("arena/ablation_k", 0, ["arena.ablation_k", "greater than or equal to 1", "0"]),
         ("arena/embedder", "bert", ["arena.embedder: unknown embedder 'bert'; known: words"]),
         ("arena", arena(models=["una", "eve"]), ["arena.leagues.duel.models: unknown model 'eve'"]),
         ("arena", arena(models=["una", "una"]), ["arena.leagues.duel.models: una stands there twice"]),
@@ -285,6 +286,7 @@ def test_a_mistake_is_named_by_its_key_with_what_is_allowed(path: str, value: An
 
 def test_an_arena_is_filled_in_and_validates_again() -> None:
     params = validate_params(changed("arena", arena(people=["data/annotations/ann.csv"])))
+    assert params.arena.ablation_k == 10
     assert params.arena.leagues["duel"].k == 10
     assert validate_params(params.model_dump(mode="json")) == params
 

@@ -3,39 +3,20 @@
 from collections.abc import Iterator
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from magister.arena.comparisons import Choice, choose_comparisons
 from magister.arena.prefilter import PreFilter, filter_similarities
-from magister.arena.responses import response_texts
 from magister.arena.similarity import Similarities, all_pairs, cosine_similarities
 from magister.arena.tokens import token_similarities
 from magister.arena.vectors import Vectors
-from magister.embeddings import open_vectors
-from magister.errors import UserError
+from scripts.compared import instruction_vectors, instructions_of, response_vectors, texts_of
 from scripts.step import Step, run_step
-
-
-def _vectors(step: Step, name: str, kind: str, place: int) -> Vectors:
-    """A file of vectors with its ids."""
-    table = step.tables(f"{kind}ids")[place]
-    found = open_vectors(step.inputs[f"{kind}vectors"][place], table)
-    return Vectors(name, found.array, pa.array(found.ids, pa.string()))
-
-
-def _texts(step: Step, ids: pa.StringArray) -> dict[str, pa.StringArray]:
-    """Responses of every model to some instructions, null where there is none."""
-    texts = {}
-    for name, table in zip(step.params["models"], step.tables("answers"), strict=True):
-        said = response_texts(table)
-        texts[name] = pa.array([said.get(key) for key in ids.to_pylist()], pa.string())
-    return texts
 
 
 def _similarities(step: Step, ids: pa.StringArray, models: list[Vectors]) -> Iterator[Similarities]:
     pairs = all_pairs(step.params["models"])
     if step.params["similarity"] == "token":
-        parts: Iterator[Similarities] = iter([token_similarities(_texts(step, ids), pairs)])
+        parts: Iterator[Similarities] = iter([token_similarities(texts_of(step, ids), pairs)])
     else:
         parts = cosine_similarities(models, ids, pairs)
     return parts
@@ -44,9 +25,7 @@ def _similarities(step: Step, ids: pa.StringArray, models: list[Vectors]) -> Ite
 def run(step: Step) -> None:
     """Write the comparisons, and what they were chosen from."""
     pool = step.table("pool")
-    names = step.params["models"]
-    models = [_vectors(step, name, "", place) for place, name in enumerate(names)]
-    instructions = _vectors(step, "instructions", "instruction_", 0)
+    models, instructions = response_vectors(step), instruction_vectors(step)
     choice = Choice(
         k=step.params["k"],
         lam=step.params["lam"],
@@ -56,16 +35,10 @@ def run(step: Step) -> None:
     )
     tables, counts = [], []
     for scenario in step.params["scenarios"]:
-        ids = pool.filter(pc.equal(pool["scenario"], scenario))["instruction_id"].combine_chunks()
-        if not len(ids):
-            known = ", ".join(sorted(set(pool["scenario"].to_pylist()))) or "none"
-            raise UserError(
-                f"params.yaml: arena.leagues.{step.wildcards['arena']}.scenarios: no instruction has the scenario "
-                f"{scenario!r}; there are: {known}"
-            )
+        ids = instructions_of(step, pool, scenario)["instruction_id"].combine_chunks()
         parts = _similarities(step, ids, models)
         if step.params["prefilter"]:
-            texts = _texts(step, ids)
+            texts = texts_of(step, ids)
             filtered: list[Similarities] = []
             for part, refused in filter_similarities(parts, texts, PreFilter()):
                 filtered.append(part)

@@ -87,6 +87,19 @@ def test_what_sways_each_judge_is_measured(project: Project) -> None:
     assert statements(project, "longer_share")["longer"]["value"] == 1.0
 
 
+def test_few_comparisons_are_held_against_all_of_them(project: Project) -> None:
+    rows = [
+        row
+        for row in project.table("data/arena/leagues/duel/ablation.parquet")
+        if row["measure"] == "pair_agreement"
+    ]
+    assert {row["method"] for row in rows} == {"embedding", "token", "random"}
+    assert {row["n_reference"] for row in rows} == {3 * 60}
+    assert {row["k"]: row["n"] for row in rows} == {k: 3 * k for k in range(1, 11)}
+    page = (project.path / "results/arena_ablation.md").read_text(encoding="utf-8")
+    assert "At K = 5, lambda 1, embedding orders" in page
+
+
 def test_a_judge_that_cannot_be_read_gives_no_vote_and_is_listed(project: Project) -> None:
     votes = project.table("data/arena/leagues/duel/votes.parquet")
     assert "mute" not in {row["annotator"] for row in votes}

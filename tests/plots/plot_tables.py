@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from magister.contracts.arena_tables import ARENA_ABLATION
 from magister.contracts.schemas import (
     ABLATION_AGREEMENT,
     ABLATIONS,
@@ -104,6 +105,27 @@ def metrics(
             row |= interval(value, 0.03)
             rows.append(row | change(row))
     return made(METRICS_TABLE, rows)
+
+
+def arena_ablation(scenarios: Sequence[str], change: Callable[[Row], Row] = lambda row: {}) -> pa.Table:
+    """One or two comparisons per pair, selected and drawn at random."""
+    rows = []
+    for scenario in scenarios:
+        for method, lam in (("embedding", 1.0), ("random", 0.0)):
+            for k in (1, 2):
+                value = 0.5 + k / 10 + (0.05 if lam else 0)
+                row = {
+                    "scenario": scenario,
+                    "method": method,
+                    "lam": lam,
+                    "k": k,
+                    "measure": "pair_agreement",
+                }
+                row |= {"status": "ok", "value": value, "draws": 1 if lam else 20, "n": 6 * k, "n_models": 4}
+                row |= {"n_instructions": 30, "n_reference": 180, "resamples": 1000, "level": 0.95}
+                row |= interval(value, 0.1)
+                rows.append(row | change(row))
+    return made(ARENA_ABLATION, rows)
 
 
 def standings(teachers: Sequence[str], league: str = "main") -> pa.Table:

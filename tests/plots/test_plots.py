@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from matplotlib import font_manager
 
 from magister import plots
+from magister.contracts.arena_tables import ARENA_ABLATION
 from magister.contracts.schemas import (
     ABLATION_AGREEMENT,
     ABLATIONS,
@@ -44,6 +45,7 @@ PLOTS: dict[str, Make] = {
     "leave_one_out": lambda who: plots.leave_one_out(tables.ablations(who)),
     "meta_scatter": lambda who: plots.meta_scatter(tables.teaching_board(who), *tables.external(who)),
     "rank_intervals": lambda who: plots.rank_intervals(tables.standings(who)),
+    "selection_curves": lambda who: plots.selection_curves(tables.arena_ablation(who), "duel"),
     "teaching_curve": lambda who: plots.teaching_curve(tables.metrics(who)),
 }
 EMPTY: dict[str, Callable[[], str]] = {
@@ -57,6 +59,7 @@ EMPTY: dict[str, Callable[[], str]] = {
         empty(TEACHING_BOARD), empty(META_NAMES), empty(META_EVALUATION)
     ),
     "rank_intervals": lambda: plots.rank_intervals(empty(STANDINGS)),
+    "selection_curves": lambda: plots.selection_curves(empty(ARENA_ABLATION), "duel"),
     "teaching_curve": lambda: plots.teaching_curve(empty(METRICS_TABLE)),
 }
 HOSTILE = [
@@ -320,6 +323,25 @@ def test_numbers_beside_the_picture_are_those_of_the_table() -> None:
         f"main, ann: {100 * row['ca']:+.1f} ({100 * row['ca_ci_low']:+.1f} to {100 * row['ca_ci_high']:+.1f})"
     )
     assert words in parsed(plots.ca_forest(board))[1]
+
+
+def test_a_scenario_without_a_key_is_named_with_its_reason() -> None:
+    def change(row: dict[str, Any]) -> dict[str, Any]:
+        lost = {
+            "value": None,
+            "ci_low": None,
+            "ci_high": None,
+            "status": "not_computable",
+            "reason": "no gold",
+        }
+        return lost if row["scenario"] == "open" else {}
+
+    _, about = parsed(plots.selection_curves(tables.arena_ablation(["sums", "open"], change), "duel"))
+    assert "duel, sums, random draws: 1: 60, 2: 70." in about
+    assert "duel, open," not in about
+    assert "Unknown: open: embedding (lambda 1) at 1" in about
+    _, about = parsed(plots.selection_curves(tables.arena_ablation(["open"], change), "duel"))
+    assert about == "Nothing to show: no gold."
 
 
 def test_a_scatter_can_be_of_one_board_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -74,7 +75,7 @@ def key_votes(
         for row, right in zip(rows, wanted, strict=True)
         for side in (1, 2)
     }
-    verdicts = _verdicts(pairs, responses)
+    verdicts = key_verdicts(pairs, responses)
     outcome = {(row["model"], row["instruction_id"]): row for row in verdicts.to_pylist()}
     votes: list[tuple[int, Choice, list[str]]] = []
     rejected = []
@@ -119,7 +120,16 @@ _CHOICES: dict[tuple[bool, bool], Choice] = {
 }
 
 
-def _verdicts(pairs: dict[tuple[str, str], str], responses: pa.Table) -> pa.Table:
+def key_verdicts(pairs: Mapping[tuple[str, str], str], responses: pa.Table) -> pa.Table:
+    """Hold responses against their gold.
+
+    Args:
+        pairs: gold by model and instruction; other responses are passed over.
+        responses: ARENA_RESPONSES table.
+
+    Returns:
+        ARENA_VERDICTS table, sorted by its key.
+    """
     made = []
     names = ("model", "instruction_id", "request_id", "status", "text", "finish_reason")
     for row in responses.select(names).to_pylist():

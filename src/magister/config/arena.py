@@ -95,6 +95,12 @@ class Arena(Section):
     )
     prompts: ArenaPrompts = Field(default_factory=ArenaPrompts, description="Prompt versions.")
     max_tokens: ArenaLimits = Field(default_factory=ArenaLimits, description="Reply limits.")
+    ablation_k: int = Field(
+        10,
+        ge=1,
+        description="Most comparisons per pair and scenario in the ablation, which asks how well the first 1, 2, ... "
+        "of them rank the models.",
+    )
     policy: Literal["wrong", "drop"] = Field(
         "wrong", description="Responses without an answer lose by the key, or give no vote."
     )

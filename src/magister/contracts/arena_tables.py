@@ -17,6 +17,9 @@ RATING_STATUSES = ("ok", "unbounded", "no_interval", "not_computable")
 LIFT_MEASURES = ("decisive", "vote_agreement", "pair_agreement", "width", "relative_width")
 """Of a selection beside votes on random instructions; the last two fall as votes tell more."""
 LIFT_ARMS = (*SELECTION_ARMS, "difference")
+ABLATION_METHODS = ("embedding", "token", "random")
+ARENA_ABLATION_MEASURES = ("spearman", "kendall", "pair_agreement", "width", "decisive")
+"""Of a ranking by few votes: the first three beside the ranking by all; points; share of votes with a winner."""
 RESPONSE_STATUSES = tuple(status for status in STATUSES if status not in ("no_answer", "ambiguous"))
 RESPONSE_STATUSES += ("empty",)
 AGREEMENT_STATISTICS = (
@@ -257,6 +260,29 @@ SELECTION_LIFT = Contract(
     ranges={"level": (0, 1)} | dict.fromkeys(("n", "n_clusters", "resamples"), (0, 1e9)),
     may_be_empty=True,
 )
+# How well the first k comparisons of each pair rank the models, by votes of the answer key: a row per scenario, way
+# of selecting, k and measure. `lam` is 0 for random draws, which have no penalty. `n` counts votes (of one draw),
+# `n_reference` those that the reference rests on, `draws` the draws that are averaged; `difference` is that from
+# random draws at the same k, null for these.
+ARENA_ABLATION = Contract(
+    "arena_ablation",
+    _schema(
+        {"scenario": _s, "method": _s, "lam": _f, "k": _i, "measure": _s, "status": _s, "reason": _s}
+        | {"n": _i, "n_models": _i, "n_instructions": _i, "n_reference": _i, "draws": _i}
+        | {"resamples": _i, "seed": _i, "level": _f},
+        dict.fromkeys(("value", "ci_low", "ci_high"), _f)
+        | dict.fromkeys(("difference", "difference_ci_low", "difference_ci_high"), _f),
+    ),
+    key=("scenario", "method", "lam", "k", "measure"),
+    allowed={
+        "method": ABLATION_METHODS,
+        "measure": ARENA_ABLATION_MEASURES,
+        "status": METRIC_STATUSES,
+    },
+    ranges={"level": (0, 1), "n_models": (2, 1e6)}
+    | dict.fromkeys(("k", "draws"), (1.0, 1e6))
+    | dict.fromkeys(("n", "n_instructions", "n_reference", "resamples"), (0.0, 1e9)),
+)
 # Ratings of all leagues, as published.
 ARENA_BOARD = Contract(
     "arena_board",
@@ -278,5 +304,15 @@ ARENA_CONTRACTS = (
         SHEET_KEY,
         ARENA_ASKED,
     ),
-    *(ARENA_VERDICTS, VOTES, VOTES_REJECTED, ARENA_AGREEMENT, GALLERY, RATINGS, SELECTION_LIFT, ARENA_BOARD),
+    *(
+        ARENA_VERDICTS,
+        VOTES,
+        VOTES_REJECTED,
+        ARENA_AGREEMENT,
+        GALLERY,
+        RATINGS,
+        SELECTION_LIFT,
+        ARENA_ABLATION,
+    ),
+    ARENA_BOARD,
 )

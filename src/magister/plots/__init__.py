@@ -9,6 +9,7 @@ from magister.plots._curves import by_round, convergence, teaching_curve
 from magister.plots._forest import ca_forest, rank_intervals
 from magister.plots._left_out import leave_one_out
 from magister.plots._scatter import meta_scatter
+from magister.plots._selection import selection_curves
 
 __all__ = [
     "by_round",
@@ -19,5 +20,6 @@ __all__ = [
     "leave_one_out",
     "meta_scatter",
     "rank_intervals",
+    "selection_curves",
     "teaching_curve",
 ]
