@@ -157,6 +157,7 @@ rule validate_arena:
         lift="data/arena/leagues/{arena}/lift.parquet",
         agreement="data/arena/leagues/{arena}/agreement.parquet",
         gallery="data/arena/leagues/{arena}/gallery.parquet",
+        ablation="data/arena/leagues/{arena}/ablation.parquet",
     output:
         gate="data/arena/leagues/{arena}/gate.json",
         lineage="data/arena/leagues/{arena}/gate.json.lineage.json",
@@ -172,6 +173,7 @@ rule validate_arena:
                 *["exclude_self", "people"],
             ),
             rounds=ARENA.evolution.rounds,
+            ablation_k=ARENA.ablation_k,
             statistics=FULL["statistics"],
         ),
     message:
@@ -182,7 +184,7 @@ rule validate_arena:
             [
                 *["pool", "pool_rejected", "answers", "ids", "instruction_ids", "selections", "counts"],
                 *["sheet", "key", "missing", "asked", "votes", "votes_rejected", "verdicts"],
-                *["ratings", "lift", "agreement", "gallery"],
+                *["ratings", "lift", "agreement", "gallery", "ablation"],
             ],
             ["gate", "page"],
             ["arena"],

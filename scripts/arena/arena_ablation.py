@@ -14,7 +14,7 @@ def run(step: Step) -> None:
     models, instructions = response_vectors(step), instruction_vectors(step)
     plan = Ablation(
         k=step.params["ablation_k"],
-        lams=(0.0, step.params["lam"]),
+        lams=tuple(sorted({0.0, step.params["lam"]})),
         penalty=step.params["penalty"],
         seed=step.params["seed"],
         resamples=step.params["statistics"]["resamples"],

@@ -28,6 +28,7 @@ def run(step: Step) -> None:
         resamples=statistics["resamples"],
         seed=statistics["seed"],
         level=statistics["level"],
+        ablation_k=step.params["ablation_k"],
     )
     # What a filter refused is counted there too.
     counts = [row for row in step.json("counts") if "eligible" in row]
@@ -50,6 +51,7 @@ def run(step: Step) -> None:
         lift=step.table("lift"),
         agreement=step.table("agreement"),
         gallery=step.table("gallery"),
+        ablation=step.table("ablation"),
     )
     conclude(step, run_gate("arena", *arena_suite(tables, plan)))
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from magister.arena.ablation import Ablation, ablation_table, keyed_responses, pick_prefixes
 from magister.arena.agreement import agreement_table
 from magister.arena.board import arena_board
 from magister.arena.comparisons import Choice, Chosen, choose_comparisons
@@ -56,6 +57,7 @@ ARENA_PLAN = ArenaPlan(
     resamples=60,
     seed=3,
     level=0.9,
+    ablation_k=3,
 )
 Tables = dict[str, Any]
 Say = Callable[[str, str, Mapping[str, Any]], str]
@@ -238,6 +240,26 @@ def lifted(votes: pa.Table, plan: ArenaPlan) -> pa.Table:
     return pa.concat_tables([SELECTION_LIFT.schema.empty_table(), *tables])
 
 
+def ablated(pool: pa.Table, responses: pa.Table, plan: ArenaPlan, policy: Policy) -> pa.Table:
+    """The ablation of the selection, by vectors that are drawn."""
+    trial = Ablation(k=plan.ablation_k, lams=tuple(sorted({0.0, plan.lam})), draws=3, **statistics(plan))
+    tables = []
+    for name in plan.scenarios:
+        some = pool.filter(pc.equal(pool["scenario"], name))
+        keyed = keyed_responses(name, some, responses, plan.models, policy)
+        rng = np.random.default_rng(6)
+        vectors = [
+            Vectors(who, rng.normal(size=(len(keyed.ids), 4)), keyed.ids) for who in [*plan.models, "pool"]
+        ]
+        texts = {
+            who: pa.array([f"{who} says {place % 3}" for place in range(len(keyed.ids))], pa.string())
+            for who in plan.models
+        }
+        picked = pick_prefixes(keyed, texts, vectors[:-1], vectors[-1], trial)
+        tables.append(ablation_table(keyed, picked, trial))
+    return pa.concat_tables(tables)
+
+
 def make_arena(say: Say = talk, plan: ArenaPlan = ARENA_PLAN, policy: Policy = "wrong") -> Tables:
     """All tables of an arena, from what is said in it."""
     pool = arena_pool(say, plan.rounds)
@@ -276,6 +298,7 @@ def make_arena(say: Say = talk, plan: ArenaPlan = ARENA_PLAN, policy: Policy = "
         "lift": lifted(votes, plan),
         "agreement": agreement_table(votes, made.key, rate=rate_counts, **statistics(plan)),
         "gallery": gallery(votes, made.sheet, made.key),
+        "ablation": ablated(pool.instructions, responses, plan, policy),
     }
 
 

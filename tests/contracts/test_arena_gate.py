@@ -172,10 +172,12 @@ def run_arena(folder: Path, tables: Tables) -> int:
         "key": "sheet_key", "missing": "sheet_missing", "selections": "selections", "sheet": "sheet",
         "asked": "asked", "votes": "votes", "votes_rejected": "votes_rejected", "verdicts": "verdicts",
         "ratings": "ratings", "lift": "lift", "agreement": "agreement", "gallery": "gallery",
+        "ablation": "ablation",
     }  # fmt: skip
     contracts = names | {
         "instruction_ids": "vectors", "ids": "vectors", "missing": "votes_rejected", "asked": "arena_asked",
         "verdicts": "arena_verdicts", "lift": "selection_lift", "agreement": "arena_agreement",
+        "ablation": "arena_ablation",
         "answers": "arena_responses",
     }  # fmt: skip
     parts = {name: [tables[of]] for name, of in names.items()}
@@ -190,7 +192,12 @@ def run_arena(folder: Path, tables: Tables) -> int:
         name: getattr(ARENA_PLAN, name) for name in ("models", "scenarios", "lam", "judges", "exclude_self")
     }
     league |= {"k": K, "random_share": SHARE, "key": True, "people": ["data/annotations/pat.csv"]}
-    params = {"league": league, "rounds": ARENA_PLAN.rounds, "statistics": statistics(ARENA_PLAN)}
+    params = {
+        "league": league,
+        "rounds": ARENA_PLAN.rounds,
+        "statistics": statistics(ARENA_PLAN),
+        "ablation_k": 3,
+    }
     arguments = ["--params", json.dumps(params), "--wildcards", json.dumps({"arena": "small"})]
     arguments += [
         *written(folder, parts, contracts),

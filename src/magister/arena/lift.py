@@ -29,8 +29,9 @@ from magister.arena._grid import FloatArray
 from magister.arena._outcomes import Codes, Outcomes, Rater, code_votes, mean_share, tables_of
 from magister.contracts.arena_tables import LIFT_ARMS, LIFT_MEASURES, SELECTION_ARMS, SELECTION_LIFT
 from magister.errors import UserError
-from magister.stats import BootstrapWeights, Estimates, bootstrap_weights, expanded_intervals
+from magister.stats import BootstrapWeights, Estimate, Estimates, bootstrap_weights, expanded_intervals
 
+SHARES = ("decisive", "vote_agreement", "pair_agreement")
 # Tables of leave-one-out ratings at a time.
 _CELLS = 2**22
 
@@ -98,10 +99,20 @@ def selection_lift(
                 {"scope": scope, "measure": measure, "arm": name, "status": found.status}
                 | {"reason": found.reason, "n": n, "n_clusters": found.n_clusters}
                 | {"resamples": plan.resamples, "seed": plan.seed, "level": plan.level}
-                | {"value": found.value, "ci_low": found.ci_low, "ci_high": found.ci_high}
+                | {"value": found.value, **_ends(found, measure, name)}
             )
     table = pa.Table.from_pylist(rows, schema=SELECTION_LIFT.schema)
     return table.sort_by([(name, "ascending") for name in SELECTION_LIFT.key])
+
+
+def _ends(found: Estimate, measure: str, arm: str) -> dict[str, float | None]:
+    """The ends of an interval, none beyond what the measure can be."""
+    high = 1.0 if measure in SHARES else np.inf
+    low = -high if arm == "difference" else 0.0
+    return {
+        "ci_low": None if found.ci_low is None else max(found.ci_low, low),
+        "ci_high": None if found.ci_high is None else min(found.ci_high, high),
+    }
 
 
 def _arms(votes: pa.Table) -> Codes:

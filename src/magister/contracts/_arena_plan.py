@@ -40,6 +40,7 @@ class ArenaPlan:
         resamples: of the intervals.
         seed: of the resampling.
         level: of the intervals.
+        ablation_k: comparisons of a pair that the ablation goes up to.
     """
 
     models: Sequence[str]
@@ -55,6 +56,7 @@ class ArenaPlan:
     resamples: int
     seed: int
     level: float
+    ablation_k: int
 
 
 def blank(texts: pa.ChunkedArray) -> Mask:

@@ -40,7 +40,7 @@ def lift_checks(table: pa.Table, votes: pa.Table, plan: ArenaPlan) -> list[Expec
     place = positions(table, wanted, ("scope", "arm"))
     n = numbers(taken(wanted, place, ("n",))["n"])
     of_pairs = member(table["measure"], ["pair_agreement"])
-    value = numbers(table["value"])
+    value, *ends = (numbers(table[name]) for name in ("value", "ci_low", "ci_high"))
     difference = member(table["arm"], ["difference"])
     arms = []
     for arm in SELECTION_ARMS:
@@ -72,9 +72,11 @@ def lift_checks(table: pa.Table, votes: pa.Table, plan: ArenaPlan) -> list[Expec
         ),
         check(
             "value_in_range",
-            ("measure", "arm", "value"),
+            ("measure", "arm", "value", "ci_low", "ci_high"),
             "shares from 0 to 1, their differences from -1 to 1, and widths of 0 or more",
-            np.isnan(value) | (floor - EQUAL <= value) & (value <= ceiling + EQUAL),
+            np.logical_and.reduce(
+                [np.isnan(end) | (floor - EQUAL <= end) & (end <= ceiling + EQUAL) for end in (value, *ends)]
+            ),
         ),
         check(
             "value_where_ok",

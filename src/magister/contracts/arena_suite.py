@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magister.contracts._annotator_checks import agreement_checks
+from magister.contracts._arena_ablation_checks import arena_ablation_checks
 from magister.contracts._arena_plan import ArenaPlan
 from magister.contracts._gallery_checks import gallery_checks
 from magister.contracts._instruction_checks import instruction_checks, lineages, rejection_checks
@@ -23,6 +24,7 @@ from magister.contracts._small import comparable
 from magister.contracts._verdict_checks import verdict_checks
 from magister.contracts._vote_checks import described_check, vote_checks
 from magister.contracts.arena_tables import (
+    ARENA_ABLATION,
     ARENA_AGREEMENT,
     ARENA_ASKED,
     ARENA_RESPONSES,
@@ -67,6 +69,7 @@ class ArenaTables:
         lift: SELECTION_LIFT.
         agreement: ARENA_AGREEMENT.
         gallery: GALLERY.
+        ablation: ARENA_ABLATION.
     """
 
     instructions: pa.Table
@@ -87,6 +90,7 @@ class ArenaTables:
     lift: pa.Table
     agreement: pa.Table
     gallery: pa.Table
+    ablation: pa.Table
 
 
 def arena_suite(given: ArenaTables, plan: ArenaPlan) -> Suite:
@@ -119,6 +123,7 @@ def arena_suite(given: ArenaTables, plan: ArenaPlan) -> Suite:
         "lift": (SELECTION_LIFT, given.lift),
         "agreement": (ARENA_AGREEMENT, given.agreement),
         "gallery": (GALLERY, given.gallery),
+        "ablation": (ARENA_ABLATION, given.ablation),
     }
     if not comparable(tables):
         return tables, []
@@ -149,6 +154,7 @@ def arena_suite(given: ArenaTables, plan: ArenaPlan) -> Suite:
         *lift_checks(given.lift, given.votes, plan),
         *agreement_checks(given.agreement, given.votes, key, plan),
         *gallery_checks(given.gallery, given.votes, given.sheet, key),
+        *arena_ablation_checks(given.ablation, plan),
     ]
 
 

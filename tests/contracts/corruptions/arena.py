@@ -84,6 +84,10 @@ def is_measure(measure: str, arm: str) -> Callable[[Row], bool]:
     return lambda row: row["measure"] == measure and row["arm"] == arm and row["value"] is not None
 
 
+def is_way(measure: str, method: str) -> Callable[[Row], bool]:
+    return lambda row: row["measure"] == measure and row["method"] == method and row["value"] is not None
+
+
 def is_longer_share(row: Row) -> bool:
     return row["statistic"] == "longer_share" and said(row)
 
@@ -255,6 +259,18 @@ ARENA_BREAKS: dict[str, dict[str, Break]] = {
         "texts_as_shown": Break({"opponent_response": "Another."}),
         "kinds_of_votes": Break({"annotator_kinds": []}),
         "ranks_by_surplus": Break({"rank": 99}),
+    },
+    "ablation": {
+        "of_the_league": Break({"scenario": "elsewhere"}, also=more("difference_from_random", "more_votes_with_k")),
+        "level_as_configured": Break({"level": 0.5}),
+        "value_in_range": Break({"value": 1.5}, is_way("decisive", "embedding"), also=more("difference_from_random")),
+        "value_unless_not_computable": Break(
+            {"value": None}, is_way("decisive", "embedding"), also=more("difference_from_random")
+        ),
+        "difference_from_random": shifted("difference", where=is_way("decisive", "embedding")),
+        "more_votes_with_k": Break({"n": 0}, lambda row: row["k"] > 1 and row["n"] > 0),
+        "interval_where_ok": Break({"ci_low": None}, said),
+        "reason_unless_ok": Break(BARE | {"status": "no_interval", "reason": ""}, is_way("decisive", "embedding")),
     },
 }  # fmt: skip
 
