@@ -30,7 +30,7 @@ from corruptions import (
     Break,
     Row,
 )
-from corruptions_recount import with_recount
+from corruptions.recount import with_recount
 from gate_tables import (
     ABLATION_PLAN,
     EXTERNAL_PLAN,

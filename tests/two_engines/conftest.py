@@ -88,7 +88,6 @@ def tiny_arena() -> Params:
     return {
         "sources": {"sums": {"kind": "generated", "scenario": "sums", "generator": "sums", "n": 4}},
         "embedder": "words",
-        "evolution": {"rounds": 1, "generators": ["teller"]},
         "leagues": {
             "duel": {
                 "models": ["one", "other"],

@@ -48,7 +48,9 @@ def summary(built: Project, tmp_path_factory: pytest.TempPathFactory) -> list[di
         project.edit(f"models.{name}", {"engine": "scripted", "script": script})
     project.edit("embedders", {"words": {"engine": "hashed"}})
     project.edit("arena", tiny_arena())
-    (project.path / "data/annotations/ann.csv").write_text("comparison_id,winner\n", encoding="utf-8")
+    (project.path / "data/annotations/ann.csv").write_text("comparison_id,winner\nold,1\n", encoding="utf-8")
+    # Of a file that is not there nothing is said.
+    project.snakemake()
     text = project.snakemake("-D").text
     table = text[text.index("output_file\t") :]
     return list(csv.DictReader(io.StringIO(table), delimiter="\t"))

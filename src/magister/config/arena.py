@@ -95,7 +95,7 @@ class Arena(Section):
     )
     prompts: ArenaPrompts = Field(default_factory=ArenaPrompts, description="Prompt versions.")
     max_tokens: ArenaLimits = Field(default_factory=ArenaLimits, description="Reply limits.")
-    ablation_k: int = Field(
+    ablation_k: Whole = Field(
         10,
         ge=1,
         description="Most comparisons per pair and scenario in the ablation, which asks how well the first 1, 2, ... "

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from corruptions import Break, Row, Values, is_share
+from corruptions.breaks import Break, Row, Values
+from corruptions.teaching import is_share
 
 
 def is_paired(row: Row) -> bool:
