@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magister.arena.elo import EloScale
-from magister.arena.ratings import Settings, rate_votes
+from magister.arena.ratings import Settings, rate_votes, unrated
 from magister.arena.votes import code_votes
 from magister.contracts.arena_tables import ANNOTATOR_KINDS
 from scripts.step import Step, run_step
@@ -27,7 +27,11 @@ def run(step: Step) -> None:
         chosen |= {kind: votes.filter(pc.equal(votes["annotator_kind"], kind)) for kind in kinds}
     tables, notes = [], {}
     for annotators, some in chosen.items():
-        found = rate_votes(code_votes(some, models=step.params["models"]), settings, annotators=annotators)
+        models = step.params["models"]
+        if some.num_rows:
+            found = rate_votes(code_votes(some, models=models), settings, annotators=annotators)
+        else:
+            found = unrated(models, settings, annotators)
         tables.append(found.table)
         notes[annotators] = list(found.notes)
     step.write("ratings", pa.concat_tables(tables), "ratings")

@@ -24,7 +24,7 @@ from magister.arena.lift import Resampling, selection_lift
 from magister.arena.people import Sheet, import_sheets
 from magister.arena.random_arm import split_budget
 from magister.arena.raters import rate_counts, rate_points
-from magister.arena.ratings import Settings, rate_votes
+from magister.arena.ratings import Settings, rate_votes, unrated
 from magister.arena.responses import read_arena_responses, response_requests, response_texts
 from magister.arena.sheets import Sheets, annotation_sheet, shown_text
 from magister.arena.similarity import Similarities, all_pairs
@@ -215,11 +215,13 @@ def filled(made: Sheets) -> list[Sheet]:
 
 def rated(votes: pa.Table, plan: ArenaPlan) -> pa.Table:
     """Ratings of all votes and of those of each kind, as the pipeline makes them."""
+    settings = Settings(**statistics(plan))
+    if not votes.num_rows:
+        return unrated(plan.models, settings).table
     kinds = [kind for kind in ANNOTATOR_KINDS if pc.any(pc.equal(votes["annotator_kind"], kind)).as_py()]
     some = {"all": votes}
     if len(kinds) > 1:
         some |= {kind: votes.filter(pc.equal(votes["annotator_kind"], kind)) for kind in kinds}
-    settings = Settings(**statistics(plan))
     return pa.concat_tables(
         [
             rate_votes(code_votes(part, models=plan.models), settings, annotators=name).table

@@ -147,3 +147,16 @@ def asked(project: Project, model: str) -> int:
     rows = project.table("data/arena/leagues/duel/judge/referee.asked.parquet")
     others = {row["request_id"] for row in rows if row["comparison_id"] not in mine}
     return len({row["request_id"] for row in rows if row["comparison_id"] in mine} - others)
+
+
+def test_an_arena_without_a_vote_is_listed_as_unknown(
+    new_project: Callable[[dict[str, Any]], Project],
+) -> None:
+    params = arena_params()
+    params["arena"]["leagues"]["duel"] |= {"judges": ["mute"], "key": False, "k": 3}
+    project = new_project(params)
+    project.build()
+    rows = project.table("results/arena.parquet")
+    assert {row["status"] for row in rows} == {"not_computable"}
+    assert {row["rating"] for row in rows} == {None}
+    assert all(row["reason"] for row in rows)

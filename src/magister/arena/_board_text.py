@@ -143,7 +143,8 @@ def _text_part(board: pa.Table, part: tuple[str, str, str], width: int) -> list[
     ]
     component = rows[0][0]["component"]
     for rating, elo in rows:
-        if rating["component"] != component:
+        # A model without votes stands apart from everybody; its "-" says so.
+        if rating["component"] != component and rating["rating"] is not None:
             component = rating["component"]
             lines.append("    not connected with those above by any vote:")
         lines.append(

@@ -115,13 +115,12 @@ def rate_votes(
         A row per scope, system and model; a model without votes in a scope has status `not_computable`.
 
     Raises:
-        UserError: no vote counts.
+        UserError: a scenario has the name of all of them together.
     """
     settings = settings or Settings()
     if len(votes) == 0:
-        said = "; ".join(describe_rejected(votes.rejected))
-        unjudged = f"{votes.n_unjudged} of {votes.n_rows} row(s) have no winner"
-        raise UserError(f"ratings: no vote counts: {unjudged}{'; ' if said else ''}{said}")
+        nobody = unrated(votes.models, settings, annotators)
+        return Ratings(nobody.table, (*nobody.notes, *_counts(votes)))
     scopes: list[tuple[str, int | None]] = [(OVERALL, None)]
     if by_scenario:
         if OVERALL in votes.scenarios:
@@ -139,6 +138,42 @@ def rate_votes(
     table = pa.Table.from_pylist(rows, schema=RATINGS.schema)
     table = table.sort_by([(name, "ascending") for name in RATINGS.key])
     return Ratings(table, (*notes, *_counts(votes)))
+
+
+def refuse_no_votes(votes: Votes) -> None:
+    """Raise an error that says why no vote counts.
+
+    Args:
+        votes: by `code_votes`.
+
+    Raises:
+        UserError: there is none that counts.
+    """
+    if len(votes) == 0:
+        said = "; ".join(describe_rejected(votes.rejected))
+        unjudged = f"{votes.n_unjudged} of {votes.n_rows} row(s) have no winner"
+        raise UserError(f"ratings: no vote counts: {unjudged}{'; ' if said else ''}{said}")
+
+
+def unrated(models: Sequence[str], settings: Settings, annotators: str = "all") -> Ratings:
+    """What is said of models on whom nobody voted.
+
+    Args:
+        models: their names.
+        settings: how they would be rated.
+        annotators: whose votes there are none of, for the table.
+
+    Returns:
+        A row per system and model, `not_computable`, each model a part of its own.
+    """
+    rows = [
+        {"scope": OVERALL, "annotators": annotators, **_absent(model, system, at, settings)}
+        for at, model in enumerate(sorted(models), start=1)
+        for system in settings.systems
+    ]
+    table = pa.Table.from_pylist(rows, schema=RATINGS.schema)
+    table = table.sort_by([(name, "ascending") for name in RATINGS.key])
+    return Ratings(table, ("no vote counts: nothing is known of any model",))
 
 
 def rate(
@@ -193,6 +228,7 @@ def rate(
     coded = code_votes(votes, columns=columns, models=models)
     if rejected == "raise":
         refuse_rejected(coded.rejected)
+    refuse_no_votes(coded)
     if by and not coded.scenarios:
         raise UserError("rate: by='scenario', and the votes have no scenario")
     found = rate_votes(coded, settings, by_scenario=by is not None)

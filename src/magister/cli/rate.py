@@ -76,7 +76,7 @@ def rate(
     import pyarrow as pa
 
     from magister.arena.bradley_terry import Likelihood
-    from magister.arena.ratings import Settings, best_first, rate_votes
+    from magister.arena.ratings import Settings, best_first, rate_votes, refuse_no_votes
     from magister.arena.vote_files import read_votes
     from magister.arena.votes import code_votes
 
@@ -100,6 +100,7 @@ def rate(
         method=elo.value,
         likelihood=Likelihood(ties=ties.value),
     )
+    refuse_no_votes(votes)
     ratings = rate_votes(votes, settings, by_scenario=by is By.scenario)
     frame = best_first(ratings.table)
     read_as = ", ".join(f"{role} from {name}" for role, name in votes.columns.items() if role != name)

@@ -180,6 +180,8 @@ VOTES = Contract(
         "first": ("a", "b", "both", "none"),
     }
     | dict.fromkeys(("winner_a_first", "winner_b_first"), ("a", "b", "tie")),
+    # Nobody could be read, or no instruction has a gold value.
+    may_be_empty=True,
 )
 # Comparisons that got no vote, and why: `raw` is what was said.
 VOTES_REJECTED = Contract(
