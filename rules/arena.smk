@@ -429,7 +429,7 @@ rule people_votes:
     log:
         "logs/people_votes/{arena}.log",
     params:
-        section=section(),
+        section=lambda wildcards: section(judges=arena_of(wildcards).judges),
     message:
         "Reading the votes of people in {wildcards.arena}"
     shell:

@@ -262,7 +262,6 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
         ("arena", arena(models=["una", "ann"]), ["duel.models: 'ann' has `script: student`", "`script: responder`"]),
         ("arena", arena(judges=["una"]), ["duel.judges: 'una' has `script: responder`", "`script: pair_judge`"]),
         ("arena", arena(judges=["eve"]), ["arena.leagues.duel.judges: unknown model 'eve'"]),
-        ("arena", arena(key=False), ["arena.leagues.duel: nobody votes; set 'key', 'judges' or 'people'"]),
         ("arena", arena(people=["votes.csv"]), ["arena.leagues.duel.people", "'votes.csv'", "data/annotations/"]),
         ("arena", arena(people=["data/annotations/../x.csv"]), ["arena.leagues.duel.people", "data/annotations/"]),
         ("arena", arena(people=["data/annotations/x.csv"] * 2), ["arena.leagues.duel.people", "stands there twice"]),

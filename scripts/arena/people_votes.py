@@ -1,6 +1,7 @@
 """Read the sheets that people filled in."""
 
 from magister.arena.people import Sheet, import_sheets
+from magister.errors import UserError
 from magister.items import read_rows
 from scripts.step import Step, run_step
 
@@ -15,6 +16,12 @@ def run(step: Step) -> None:
     found = import_sheets(sheets, step.table("key"))
     # A sheet made before the last change of the league holds comparisons that are gone: listed, not counted.
     found.check(allow=("unknown_comparison",))
+    taken = sorted(set(found.votes["annotator"].to_pylist()) & {"key", *step.params["judges"]})
+    if taken:
+        raise UserError(
+            f"{', '.join(map(str, step.inputs['filled']))}: the annotator {taken[0]!r} has the name of a judge of this "
+            "arena, or of the answer key; write another name into the column annotator, or rename the file"
+        )
     step.write("votes", found.votes, "votes")
     step.write("rejected", found.rejected, "votes_rejected")
 

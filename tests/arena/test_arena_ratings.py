@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from league_votes import Match, frame, of, round_robin, swap_sides
 
 from magister.arena import rate
-from magister.arena.ratings import Settings, rate_votes
+from magister.arena.ratings import Settings, rate_votes, unrated
 from magister.arena.votes import code_votes
 from magister.contracts.arena_tables import RATINGS
 from magister.errors import UserError
@@ -320,3 +320,29 @@ def test_crowd_votes_are_rated_with_their_annotators(cases: Path) -> None:
     assert found["model"].nunique() == 59
     assert set(found["component"]) == {1}
     assert found.loc[found["status"] == "ok", ["ci_low", "ci_high"]].notna().all(axis=None)
+
+
+@settings(max_examples=40, deadline=None)
+@given(leagues())
+def test_a_rank_interval_holds_the_ranks_of_all_that_share_a_letter(votes: pd.DataFrame) -> None:
+    found = rate(votes, resamples=60, rejected="report")
+    for _, part in found[found["rank_low"].notna()].groupby(["system", "component"]):
+        for row in part.to_dict("records"):
+            alike = part[[bool(set(row["group"]) & set(other)) for other in part["group"]]]
+            ranks = alike["rank"].dropna()
+            better, worse = (ranks < row["rank"]).sum(), (ranks > row["rank"]).sum()
+            assert row["rank_low"] <= row["rank"] - better
+            assert row["rank_high"] >= row["rank"] + worse
+
+
+def test_three_votes_do_not_settle_who_is_first() -> None:
+    votes = frame([("x", "y", "a"), ("x", "y", "a"), ("x", "y", "tie")])
+    votes["instruction_id"] = ["1", "2", "3"]
+    found = rate(votes, resamples=200)
+    assert set(found["rank_high"]) == {2}
+
+
+def test_a_league_that_nobody_voted_in_is_unknown() -> None:
+    table = unrated(["x", "y"], Settings()).table.to_pylist()
+    assert {row["status"] for row in table} == {"not_computable"}
+    assert {row["rating"] for row in table} == {None}

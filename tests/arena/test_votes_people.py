@@ -243,3 +243,9 @@ def test_every_label_and_statistic_is_documented() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "arena_votes.md").read_text(encoding="utf-8")
     words = {*LABELS, *AGREEMENT_STATISTICS}
     assert {word for word in words if f"`{word}`" not in page} == set()
+
+
+def test_a_file_of_votes_is_no_sheet() -> None:
+    rows = [(2, {"comparison_id": "c1", "winner": "a", "model_a": "m1", "model_b": "m2"})]
+    with pytest.raises(UserError, match="a file of votes"):
+        read(Sheet("votes.csv", rows, annotator="ann"))

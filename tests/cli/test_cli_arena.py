@@ -59,6 +59,8 @@ def test_a_selection_is_printed_for_people_and_written(run: Run, vectors: dict[s
     assert written.code == 0
     assert pq.read_table("new/mine.parquet").schema.equals(SELECTIONS.schema)
     assert len(rows_of(Path("new/mine.csv").read_text(encoding="utf-8"))) == 4
+    again = run("select", *MODELS, *BESIDE, "--k", "4", "--out", "new/mine")
+    assert (again.code, "new/mine.parquet is there already" in again.err) == (2, True)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])

@@ -115,6 +115,8 @@ def test_a_filled_sheet_is_never_overwritten(run: Run, sheets: Sheets) -> None:
     ran = run("arena", "export", "sheet.parquet", "--out", "ann.csv")
     assert (ran.code, Path("ann.csv").read_text()) == (2, "mine")
     assert "is there already" in ran.err
+    ran = run("arena", "import", "ann.csv", "--key", "key.parquet", "--out", "ann.csv")
+    assert (ran.code, Path("ann.csv").read_text()) == (2, "mine")
 
 
 @pytest.mark.parametrize(

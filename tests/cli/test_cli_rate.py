@@ -128,3 +128,11 @@ def test_names_cannot_steer_the_terminal(run: Run) -> None:
     done = run("rate", "v.csv", "--resamples", "0")
     assert "\x1b" not in done.out
     assert "\\x1b[2Jx" in done.out
+
+
+def test_no_file_of_the_users_is_written_over(run: Run) -> None:
+    name = votes()
+    before = Path(name).read_bytes()
+    done = run("rate", name, "--resamples", "0", "--rejected", name)
+    assert (done.code, f"{name} is there already" in done.err) == (2, True)
+    assert Path(name).read_bytes() == before

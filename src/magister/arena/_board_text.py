@@ -40,8 +40,9 @@ _STATISTICS = {
 }
 _KEYS = (
     "BT: Bradley-Terry on Elo's scale, mean 1000. Elo: the paper's, in the limit of all orders of the votes. ranks: "
-    "interval of the rank. first: share of resamples in which the model is first, ties counting for all. group: models "
-    "that share a letter are not told apart. An open end (..) stands for no bound.",
+    "interval of the rank, over all models that are not told apart. first: share of resamples in which the model is "
+    "first, ties counting for all. group: models that share a letter are not told apart. An open end (..) stands for "
+    "no bound.",
     "selection lift: decisive votes name a winner; the better is the one that all other votes put first; points of "
     "one vote: width of the interval it would give. Selected instructions helped where the difference is above 0 "
     "in the first three rows and below 0 in the last two, with an interval that leaves out 0.",
@@ -172,7 +173,7 @@ def _markdown_part(board: pa.Table, part: tuple[str, str, str]) -> list[str]:
         cells += [f"{_whole(row['rating'])} {_span(row)}".strip() for row in (rating, elo)]
         cells += [_ranks(rating), _chance(rating), escape(rating["group"] or "-")]
         cells += [f"{rating['wins']}-{rating['losses']}-{rating['ties']}"]
-        cells.append(escape(rating["reason"] if rating["status"] != "ok" else ""))
+        cells.append(escape(rating["reason"]))
         lines.append("| " + " | ".join(cells) + " |")
     lines.append("")
     for group in unresolved([rating for rating, _ in rows]):
@@ -282,7 +283,7 @@ def _notes(board: pa.Table, league: str, document: Mapping[str, Any]) -> list[st
     rows = [row for row in board.to_pylist() if row["league"] == league]
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if row["status"] != "ok" and row["scope"] == _SCOPE_FIRST:
+        if row["reason"] and row["scope"] == _SCOPE_FIRST:
             found.setdefault((row["annotators"], row["reason"]), []).append(row["model"])
     for (annotators, reason), models in found.items():
         names = ", ".join(dict.fromkeys(models))

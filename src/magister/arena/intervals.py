@@ -411,8 +411,13 @@ def _order(
     unsure = (blind[:, None] | blind[None, :]) & ~(p <= 1 - level) & ~np.eye(k, dtype=bool)
     above = unsure & (out.rating[None, :] >= out.rating[:, None])
     below = unsure & (out.rating[None, :] <= out.rating[:, None])
-    out.rank_low = np.maximum(low - above.sum(axis=1), 1)
-    out.rank_high = np.minimum(high + below.sum(axis=1), k)
+    # Nobody ranks for certain beside a model that the tests, over all pairs, do not tell it apart from.
+    apart = np.zeros((k, k), dtype=bool)
+    apart[first, second] = apart[second, first] = adjusted <= 1 - level
+    better = (apart & (out.rating[None, :] > out.rating[:, None])).sum(axis=1)
+    worse = (apart & (out.rating[None, :] < out.rating[:, None])).sum(axis=1)
+    out.rank_low = np.minimum(np.maximum(low - above.sum(axis=1), 1), 1 + better)
+    out.rank_high = np.maximum(np.minimum(high + below.sum(axis=1), k), k - worse)
     out.p_first = np.where(blind, np.nan, share)
 
 

@@ -232,6 +232,11 @@ def _read(sheet: Sheet, reading: _Reading) -> None:
             f"{sheet.source}: no column {', '.join(missing)}; found: {', '.join(sorted(found))}. Expected a comma-"
             "separated file (or JSON lines) with the columns of the exported sheet"
         )
+    if {"model_a", "model_b"} & found:
+        raise UserError(
+            f"{sheet.source}: names models, as a file of votes does and a blind sheet does not: its winners are models "
+            "and not responses. Import the sheets that people filled in"
+        )
     for line, cells in sheet.rows:
         _read_row(sheet, line, {str(name).strip().lower(): cell for name, cell in cells.items()}, reading)
 

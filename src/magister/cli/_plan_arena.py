@@ -14,17 +14,21 @@ EXAMPLE = "Example: magister plan arena --models 8 --k 10 --scenarios 4"
 
 
 def plan_arena_command(
-    models: Annotated[int, typer.Option(help="Models to rate.")] = 8,
-    k: Annotated[int, typer.Option("--k", help="Comparisons of each pair in a scenario.")] = 10,
+    models: Annotated[int, typer.Option(max=10_000, help="Models to rate.")] = 8,
+    k: Annotated[
+        int, typer.Option("--k", max=1_000_000, help="Comparisons of each pair in a scenario.")
+    ] = 10,
     scenarios: Annotated[int, typer.Option(help="Scenarios.")] = 4,
     random_share: Annotated[float, typer.Option(help="Part of them drawn at random, 0 to 1.")] = 0.3,
     annotators: Annotated[int, typer.Option(help="Votes on each comparison.")] = 1,
     seconds: Annotated[float, typer.Option(help="Seconds that a vote takes.")] = 60.0,
     ties: Annotated[float, typer.Option(help="Share of votes without a winner.")] = 0.3,
     alike: Annotated[float, typer.Option(help="Correlation of votes on one comparison, 0 to 1.")] = 0.5,
-    spread: Annotated[float, typer.Option(help="Standard deviation of true ratings, Elo points.")] = 100.0,
+    spread: Annotated[
+        float, typer.Option(max=10_000, help="Standard deviation of true ratings, Elo points.")
+    ] = 100.0,
     level: Annotated[float, typer.Option(help="Coverage of intervals.")] = 0.95,
-    elo_k: Annotated[float, typer.Option(help="Points that an Elo game moves at most.")] = 4.0,
+    elo_k: Annotated[float, typer.Option(min=0.001, help="Points that an Elo game moves at most.")] = 4.0,
     form: FormatOption = Format.text,
 ) -> None:
     """Say how many votes an arena needs, what they cost and what they can show."""

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from magister.display import visible, wrap
+from magister.errors import UserError
 
 
 class Format(StrEnum):
@@ -85,3 +86,18 @@ def echo(text: str, *, err: bool = False) -> None:
     width = terminal_width()
     indent = " " * (len(text) - len(text.lstrip()) + 2)
     typer.echo("\n".join(wrap(visible(text), width, indent)), err=err)
+
+
+def refuse_existing(option: str, *paths: Path) -> None:
+    """Keep a command from writing over a file of the user's.
+
+    Args:
+        option: name of the option that names them, for the message.
+        paths: files to be written.
+
+    Raises:
+        UserError: one is there already.
+    """
+    for path in paths:
+        if path.exists():
+            raise UserError(f"{option}: {path} is there already; choose another name, or remove it first")

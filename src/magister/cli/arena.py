@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from magister.cli._printing import echo
+from magister.cli._printing import echo, refuse_existing
 from magister.errors import UserError
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def arena_import(
 
     if out.suffix not in (".parquet", ".csv"):
         raise UserError(f"--out {out}: expected a name that ends in .parquet or .csv")
+    refuse_existing("--out", out)
     hidden = _table(key, SHEET_KEY)
     sheets = []
     for file in files:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from magister.cli._printing import Format, FormatOption, echo, print_rows, terminal_width
+from magister.cli._printing import Format, FormatOption, echo, print_rows, refuse_existing, terminal_width
 from magister.display import visible
 from magister.errors import CheckFailed, UserError
 
@@ -80,6 +80,8 @@ def rate(
     from magister.arena.vote_files import read_votes
     from magister.arena.votes import code_votes
 
+    if rejected is not None:
+        refuse_existing("--rejected", rejected)
     found = read_votes(file)
     try:
         votes = code_votes(found.table, columns=_columns(column or []), source=str(file), rows=found.rows)

@@ -56,6 +56,17 @@ def read_columns(path: Path) -> Columns:
     return Columns(as_texts([row for _, row in pairs], str(path), numbers), str(path), numbers)
 
 
+def written_paths(out: Path) -> list[Path]:
+    """The files that `write_metrics` writes: .parquet and .csv.
+
+    Args:
+        out: path, with or without the suffix of one of them.
+    """
+    if out.suffix in (".parquet", ".csv"):
+        out = out.with_suffix("")
+    return [out.with_name(f"{out.name}.{suffix}") for suffix in ("parquet", "csv")]
+
+
 def write_metrics(metrics: pa.Table, out: Path) -> list[Path]:
     """Write a table as parquet and as CSV, this with an apostrophe before texts that a spreadsheet would run.
 
@@ -71,9 +82,7 @@ def write_metrics(metrics: pa.Table, out: Path) -> list[Path]:
 
     from magister.provenance import inert
 
-    if out.suffix in (".parquet", ".csv"):
-        out = out.with_suffix("")
-    paths = [out.with_name(f"{out.name}.{suffix}") for suffix in ("parquet", "csv")]
+    paths = written_paths(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(metrics, paths[0])

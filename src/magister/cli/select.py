@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from magister.cli._arena_files import read_table, read_vectors
-from magister.cli._printing import Format, FormatOption, echo, print_rows
-from magister.cli.score import write_metrics
+from magister.cli._printing import Format, FormatOption, echo, print_rows, refuse_existing
+from magister.cli.score import write_metrics, written_paths
 from magister.errors import UserError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def select_command(
             help="Instruction ids of rows: .txt, or column instruction_id. Else a file beside X.npy."
         ),
     ] = None,
-    k: Annotated[int, typer.Option("--k", help="Comparisons of each pair.")] = 10,
+    k: Annotated[int, typer.Option("--k", max=1_000_000, help="Comparisons of each pair.")] = 10,
     lam: Annotated[float, typer.Option("--lambda", help="Weight of likeness to earlier picks.")] = 1.0,
     penalty: Annotated[PenaltyKind, typer.Option(help="Likeness to earlier picks.")] = PenaltyKind.max,
     random_share: Annotated[float, typer.Option(help="Part drawn at random, 0 to 1.")] = 0.3,
@@ -78,6 +78,8 @@ def select_command(
         raise UserError(
             "--instructions FILE.npy is missing: vectors of the instructions keep the picks diverse"
         )
+    if out is not None:
+        refuse_existing("--out", *written_paths(out))
     questions = read_vectors(instructions, "instructions", ids)
     effort = Effort(int(memory * 2**30), threads)
     parts: Iterable[Similarities]

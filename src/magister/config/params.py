@@ -153,8 +153,6 @@ class Params(Section):
                     )
             for role in ("models", "scenarios", "judges"):
                 different(getattr(league, role), f"{where}.{role}")
-            if not (league.key or league.judges or league.people):
-                raise ValueError(f"{where}: nobody votes; set 'key', 'judges' or 'people'")
 
 
 def _step_into(kind: Any, part: object) -> tuple[Any, bool]:

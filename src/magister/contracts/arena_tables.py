@@ -101,6 +101,7 @@ SELECTIONS = Contract(
     key=("scenario", "model_a", "model_b", "arm", "rank"),
     allowed={"arm": SELECTION_ARMS},
     ranges={"rank": (1, 1e6), "inclusion_probability": (0, 1), "similarity": (-1, 1)},
+    may_be_empty=True,
 )
 # What an annotator sees: no model name, sides by the seed.
 SHEET = Contract(
@@ -110,6 +111,7 @@ SHEET = Contract(
         | {"response_1": _s, "response_2": _s}
     ),
     key=("comparison_id",),
+    may_be_empty=True,
 )
 # What the annotator does not see. `model_1` gave response 1; lengths are in characters. An instruction that both
 # arms chose is one comparison of arm `discrepant`; `random_probability` is its chance in the draw of the random arm,
@@ -134,6 +136,7 @@ SHEET_KEY = Contract(
     allowed={"arm": SELECTION_ARMS},
     ranges=dict.fromkeys(("inclusion_probability", "random_probability"), (0.0, 1.0))
     | dict.fromkeys(("length_1", "length_2"), (0.0, 1e9)),
+    may_be_empty=True,
 )
 # Which request asks a judge about which comparison; order 1: response 1 is A, order 2: response 2 is A.
 ARENA_ASKED = Contract(
