@@ -102,7 +102,8 @@ def test_l4_a_file_that_only_this_folder_holds_stays_and_nothing_is_certified(pr
 
 def test_l5_a_configuration_beside_params_yaml_is_refused(project: Project) -> None:
     before, lock = project.md5s(), (project.path / "dvc.lock").read_bytes()
-    done = project.try_run("snakemake", "--cores", "2", "--config", "statistics={resamples: 300}")
+    (project.path / "other.yaml").write_text("statistics: {resamples: 300}\n", encoding="utf-8")
+    done = project.try_run("snakemake", "--cores", "2", "--configfile", "other.yaml")
     assert done.code != 0
     assert "statistics.resamples" in done.text
     assert "Edit the file" in done.text
