@@ -112,7 +112,7 @@ def test_l5_a_configuration_beside_params_yaml_is_refused(project: Project) -> N
     assert project.md5s() == before
     assert (project.path / "dvc.lock").read_bytes() == lock
     # A look at what would run does no harm.
-    project.snakemake("--dry-run", "--config", "statistics={resamples: 300}")
+    project.snakemake("--dry-run", "--configfile", "other.yaml")
 
 
 def test_l5_saying_that_files_are_current_is_refused(project: Project) -> None:
