@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from magister.cli._printing import Format, FormatOption, echo, print_rows, refuse_existing, terminal_width
-from magister.display import visible
+from magister.display import columns, ljust, shorten, visible
 from magister.errors import CheckFailed, UserError
 
 if TYPE_CHECKING:
@@ -196,12 +196,14 @@ def _print_tables(frame: pd.DataFrame, level: float) -> None:
             )
         widths = [max(len(cell) for cell in column) for column in zip(head, *rows, strict=True)]
         room = max(8, width - sum(widths) - len(widths))
-        names = [_short(visible(str(name)), room) for name in part["model"]]
-        name_width = max(len("model"), *(len(name) for name in names))
+        shown = [visible(str(name)) for name in part["model"]]
+        short = shorten(shown, room)
+        names = [short[name] for name in shown]
+        name_width = max(map(columns, ["model", *names]))
         typer.echo(f"\n{visible(str(scope))}: {title}{where}")
         for name, cells in zip(["model", *names], [head, *rows], strict=True):
             aligned = " ".join(cell.rjust(size) for cell, size in zip(cells, widths, strict=True))
-            typer.echo(f"{name.ljust(name_width)} {aligned}".rstrip())
+            typer.echo(f"{ljust(name, name_width)} {aligned}".rstrip())
     typer.echo()
     echo(
         "Models that share a letter are not told apart. Ranks: interval from resamples. W/T/L: wins, ties, losses."
@@ -224,7 +226,3 @@ def _span(row: dict[Any, Any]) -> str:
     """An interval; an end that is open or unknown is a question mark."""
     ends = ["?" if end != end else f"{end:.0f}" for end in (row["ci_low"], row["ci_high"])]
     return f"{ends[0]}..{ends[1]}"
-
-
-def _short(text: str, room: int) -> str:
-    return text if len(text) <= room else f"{text[: room - 3]}..."

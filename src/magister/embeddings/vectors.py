@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 from magister.contracts.arena_tables import VECTORS
 from magister.embeddings._embed import Embedded
 from magister.errors import UserError
+from magister.llm import write_pieces
 
 Precision = Literal["float16", "float32"]
 UNIT_TOLERANCE: dict[str, float] = {"float16": 2e-3, "float32": 1e-5}
@@ -93,31 +92,17 @@ def write_vectors(path: Path, embedded: Embedded, precision: Precision = "float3
             f"{path}: none of the {len(embedded.vectors)} texts has a vector. `status` in the table of responses "
             "says why there are no texts."
         )
-    temporary = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with open(descriptor, "wb") as file:
-            header = {
-                "descr": np.lib.format.dtype_to_descr(np.dtype(precision).newbyteorder("<")),
-                "fortran_order": False,
-                "shape": embedded.vectors.shape,
-            }
-            np.lib.format.write_array_header_1_0(file, header)
-            for start in range(0, len(embedded.vectors), _BLOCK):
-                block = embedded.vectors[start : start + _BLOCK]
-                file.write(np.ascontiguousarray(block, dtype=np.dtype(precision).newbyteorder("<")).tobytes())
-            file.flush()
-            os.fsync(descriptor)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException as error:
-        if temporary:
-            with suppress(OSError):
-                os.unlink(temporary)
-        if isinstance(error, OSError):
-            raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
-        raise
+    write_pieces(path, _npy(embedded.vectors, np.dtype(precision).newbyteorder("<")))
+
+
+def _npy(vectors: NDArray[Any], kind: np.dtype[Any]) -> Iterator[bytes]:
+    """A `.npy` file in pieces."""
+    header = BytesIO()
+    described = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": vectors.shape}
+    np.lib.format.write_array_header_1_0(header, described)
+    yield header.getvalue()
+    for start in range(0, len(vectors), _BLOCK):
+        yield np.ascontiguousarray(vectors[start : start + _BLOCK], dtype=kind).tobytes()
 
 
 def open_vectors(path: Path, table: pa.Table) -> VectorFile:

@@ -6,6 +6,7 @@ nothing that the store already holds.
 
 from magister.llm._check import CheckResult, check_models
 from magister.llm._complete import Summary, complete
+from magister.llm._files import write_pieces
 from magister.llm._fingerprints import fingerprint
 from magister.llm._progress import Progress, ProgressLine
 from magister.llm._requests import (
@@ -54,5 +55,6 @@ __all__ = [
     "read_row",
     "request_key",
     "uniform",
+    "write_pieces",
     "write_requests",
 ]

@@ -17,13 +17,26 @@ def write_atomically(path: Path, lines: Iterable[str]) -> None:
     Raises:
         UserError: the folder cannot be written to, or the disk is full.
     """
+    write_pieces(path, (line.encode("utf-8") + b"\n" for line in lines))
+
+
+def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write bytes so that a reader sees the old file or the new one, never a part.
+
+    Args:
+        path: where to.
+        pieces: what the file holds, one after the other.
+
+    Raises:
+        UserError: the folder cannot be written to, or the disk is full.
+    """
     temporary = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with open(descriptor, "wb") as file:
-            for line in lines:
-                file.write(line.encode("utf-8") + b"\n")
+            for piece in pieces:
+                file.write(piece)
             file.flush()
             os.fsync(descriptor)
         os.chmod(temporary, 0o666 & ~_umask())  # mkstemp's 0600 would hide the file from a shared group
