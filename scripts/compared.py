@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,18 +16,18 @@ from scripts.step import Step
 
 def response_vectors(step: Step) -> list[Vectors]:
     """Vectors of every model's responses, from the inputs `vectors` and `ids`."""
-    return [_vectors(step, name, "", place) for place, name in enumerate(step.params["models"])]
+    files = zip(step.params["models"], step.inputs["vectors"], step.tables("ids"), strict=True)
+    return [_vectors(*file) for file in files]
 
 
 def instruction_vectors(step: Step) -> Vectors:
     """Vectors of the instructions, from the inputs `instruction_vectors` and `instruction_ids`."""
-    return _vectors(step, "instructions", "instruction_", 0)
+    return _vectors("instructions", step.path("instruction_vectors"), step.table("instruction_ids"))
 
 
-def _vectors(step: Step, name: str, kind: str, place: int) -> Vectors:
+def _vectors(name: str, path: Path, rows: pa.Table) -> Vectors:
     """A file of vectors with its ids."""
-    table = step.tables(f"{kind}ids")[place]
-    found = open_vectors(step.inputs[f"{kind}vectors"][place], table)
+    found = open_vectors(path, rows)
     return Vectors(name, found.array, pa.array(found.ids, pa.string()))
 
 

@@ -19,7 +19,6 @@ def run(step: Step) -> None:
     documents = {
         name: beside(
             LeagueRecords(
-                ratings=tables["ratings"][name],
                 notes=said,
                 lift=tables["lift"][name],
                 agreement=tables["agreement"][name],

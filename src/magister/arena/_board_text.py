@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from magister.arena.board import Row, board_rows, unresolved
+from magister.contracts.arena_tables import LIFT_SHARES
 from magister.display import columns, ljust, shorten, wrap
 from magister.display import escape_markdown as escape
 
@@ -49,7 +50,6 @@ _KEYS = (
     "annotators: of votes with a winner, how often the response shown first, or the longer one, wins (50 % without "
     "bias); orders contradict: a judge's two orders do not name the same response, which counts as a tie.",
 )
-_SHARES = ("decisive", "vote_agreement", "pair_agreement")
 
 
 def render_text(board: pa.Table, documents: Mapping[str, Mapping[str, Any]], width: int = 80) -> str:
@@ -215,7 +215,7 @@ def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, list[list[str]]]
 
 
 def _lift_cell(row: Row) -> str:
-    if row["measure"] in _SHARES:
+    if row["measure"] in LIFT_SHARES:
         return _estimate(row, True)
     return _estimate(row, False, digits=0 if row["measure"] == "width" else 1)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from magister.arena._board_text import escape
 from magister.contracts.arena_tables import ABLATION_METHODS, ARENA_ABLATION
+from magister.display import escape_markdown as escape
 
 Row = dict[str, Any]
 #: Comparisons per pair of which the conclusion speaks, where there are as many.

@@ -19,7 +19,6 @@ class LeagueRecords:
     """What is known of one league.
 
     Attributes:
-        ratings: RATINGS table.
         notes: sentences that belong to the ratings, by whose votes they are.
         lift: SELECTION_LIFT table.
         agreement: ARENA_AGREEMENT table.
@@ -29,7 +28,6 @@ class LeagueRecords:
         missing: VOTES_REJECTED table of the comparisons that are not on the sheet.
     """
 
-    ratings: pa.Table
     notes: Mapping[str, Sequence[str]]
     lift: pa.Table
     agreement: pa.Table

@@ -27,11 +27,16 @@ from scipy import special
 
 from magister.arena._grid import FloatArray
 from magister.arena._outcomes import Codes, Outcomes, Rater, code_votes, mean_share, tables_of
-from magister.contracts.arena_tables import LIFT_ARMS, LIFT_MEASURES, SELECTION_ARMS, SELECTION_LIFT
+from magister.contracts.arena_tables import (
+    LIFT_ARMS,
+    LIFT_MEASURES,
+    LIFT_SHARES,
+    SELECTION_ARMS,
+    SELECTION_LIFT,
+)
 from magister.errors import UserError
 from magister.stats import BootstrapWeights, Estimate, Estimates, bootstrap_weights, expanded_intervals
 
-SHARES = ("decisive", "vote_agreement", "pair_agreement")
 # Tables of leave-one-out ratings at a time.
 _CELLS = 2**22
 
@@ -107,7 +112,7 @@ def selection_lift(
 
 def _ends(found: Estimate, measure: str, arm: str) -> dict[str, float | None]:
     """The ends of an interval, none beyond what the measure can be."""
-    high = 1.0 if measure in SHARES else np.inf
+    high = 1.0 if measure in LIFT_SHARES else np.inf
     low = -high if arm == "difference" else 0.0
     return {
         "ci_low": None if found.ci_low is None else max(found.ci_low, low),

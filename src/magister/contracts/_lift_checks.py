@@ -9,10 +9,8 @@ import pyarrow.compute as pc
 from magister.contracts._arena_plan import OVERALL, ArenaPlan, settings_check
 from magister.contracts._columns import Mask, member, numbers, positions, taken, true
 from magister.contracts._estimates import EQUAL, close, interval_check, reason_check
-from magister.contracts.arena_tables import LIFT_ARMS, LIFT_MEASURES, SELECTION_ARMS
+from magister.contracts.arena_tables import LIFT_ARMS, LIFT_MEASURES, LIFT_SHARES, SELECTION_ARMS
 from magister.contracts.gate import Expectation, RowCheck, RowCount
-
-_SHARES = ("decisive", "vote_agreement", "pair_agreement")
 
 
 def _counts(votes: pa.Table, plan: ArenaPlan) -> pa.Table:
@@ -46,7 +44,7 @@ def lift_checks(table: pa.Table, votes: pa.Table, plan: ArenaPlan) -> list[Expec
     for arm in SELECTION_ARMS:
         own = table.filter(pc.equal(table["arm"], arm))
         arms.append(numbers(taken(own, positions(table, own, ("scope", "measure")), ("value",))["value"]))
-    ceiling = np.where(member(table["measure"], _SHARES), 1.0, np.inf)
+    ceiling = np.where(member(table["measure"], LIFT_SHARES), 1.0, np.inf)
     floor = np.where(difference, -ceiling, 0.0)
 
     def check(name: str, columns: tuple[str, ...], expected: str, passed: Mask) -> RowCheck:

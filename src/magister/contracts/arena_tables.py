@@ -16,6 +16,8 @@ RATING_STATUSES = ("ok", "unbounded", "no_interval", "not_computable")
 """`unbounded`: never beaten or never winning; the rating is a penalised value, one side of its interval open."""
 LIFT_MEASURES = ("decisive", "vote_agreement", "pair_agreement", "width", "relative_width")
 """Of a selection beside votes on random instructions; the last two fall as votes tell more."""
+LIFT_SHARES = LIFT_MEASURES[:3]
+"""Those that are shares, 0..1."""
 LIFT_ARMS = (*SELECTION_ARMS, "difference")
 ABLATION_METHODS = ("embedding", "token", "random")
 ARENA_ABLATION_MEASURES = ("spearman", "kendall", "pair_agreement", "width", "decisive")
