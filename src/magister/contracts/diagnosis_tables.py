@@ -1,0 +1,283 @@
+"""Schemas of the diagnosis: responses of models to items, Q-matrices, fits, mastery profiles and their controls.
+
+A study is one matrix of responses with its items; every table below is of one study.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from magister.contracts.contract import METRIC_STATUSES, STATUSES, Contract
+from magister.contracts.contract import table_schema as _schema
+
+RESPONSE_STATUSES = (*STATUSES, "missing")
+"""`missing`: nobody asked, or a file has no value."""
+SCREEN_FLAGS = (
+    "format_failed",
+    "few_responses",
+    "all_right",
+    "all_wrong",
+    "duplicate",
+)
+LABEL_SOURCES = ("terms", "model", "reviewer", "given")
+LABEL_STATUSES = ("provisional", "reviewed", "given")
+MASTERY_STATES = ("mastered", "not_mastered", "undetermined")
+"""By posterior probability: from 0.8, to 0.2, between."""
+SUPPORT = ("supported", "not_supported", "undetermined")
+"""What the controls say of the profiles of a study."""
+Q_PATTERNS = ("kept", "dropped", "added", "absent")
+"""Reference and posterior (above 0.5) of an entry: both, the first alone, the second alone, neither."""
+K_MEASURES = ("stability", "smallest", "silhouette", "held_out_loglik")
+PREDICTORS = ("dina", "fixed_q", "item_mean", "2pl", "placebo")
+PREDICTION_MEASURES = ("loglik", "auc", "brier")
+CHECKS = ("held_out", "placebo", "posterior_predictive", "convergence")
+
+_s, _i, _f, _b = pa.string(), pa.int32(), pa.float64(), pa.bool_()
+_strings = pa.list_(pa.string())
+_COUNT = (0.0, 1e9)
+_SHARE = (0.0, 1.0)
+
+# Every model x item of the study is a row. `correct` is null where nothing is known: status `missing` or `error`;
+# what an unreadable reply counts as is the study's `unparsed` (wrong, or null).
+RESPONSE_MATRIX = Contract(
+    "response_matrix",
+    _schema({"model": _s, "item_id": _s, "status": _s}, {"correct": _b, "request_id": _s}),
+    key=("model", "item_id"),
+    allowed={"status": RESPONSE_STATUSES},
+)
+# Rows of a file that could not be read.
+RESPONSES_REJECTED = Contract(
+    "responses_rejected",
+    _schema({"source": _s, "row": _i, "reason": _s, "detail": _s, "raw": _s}, {"model": _s, "item_id": _s}),
+    key=("source", "row", "reason"),
+    may_be_empty=True,
+)
+# `text`: question and reference solution, what is embedded.
+DIAGNOSED_ITEMS = Contract(
+    "diagnosed_items",
+    _schema({"item_id": _s, "text": _s}, {"item_type": _s}),
+    key=("item_id",),
+)
+# `kind`: model or item. `share` is null where nothing was answered. `duplicate_of`: the first of its twins.
+SCREENING = Contract(
+    "screening",
+    _schema(
+        {"kind": _s, "name": _s, "n": _i, "n_correct": _i, "n_unparsed": _i, "n_missing": _i}
+        | {"flags": _strings, "kept": _b},
+        {"share": _f, "duplicate_of": _s},
+    ),
+    key=("kind", "name"),
+    allowed={"kind": ("model", "item")},
+    ranges={"share": _SHARE} | dict.fromkeys(("n", "n_correct", "n_unparsed", "n_missing"), _COUNT),
+)
+# What simulated models truly master; ability is null where the truth is no single ability.
+SIMULATED_MASTERY = Contract(
+    "simulated_mastery",
+    _schema({"model": _s, "attribute": _s, "mastered": _b}),
+    key=("model", "attribute"),
+    may_be_empty=True,
+)
+# An item's cluster. `rank` 1 is the most central of its cluster; `together` is the share of runs in which it is with
+# its cluster's items, `margin` how much more than with the next cluster's.
+Q_CLUSTERS = Contract(
+    "q_clusters",
+    _schema({"item_id": _s, "attribute": _s, "rank": _i, "together": _f, "margin": _f}, {"item_type": _s}),
+    key=("item_id",),
+    ranges={"rank": (1, 1e9), "together": _SHARE, "margin": (-1.0, 1.0)},
+)
+# Prior of every entry; `reference` is the Q-matrix believed in.
+Q_PRIOR = Contract(
+    "q_prior",
+    _schema({"item_id": _s, "attribute": _s, "probability": _f, "reference": _b}),
+    key=("item_id", "attribute"),
+    ranges={"probability": _SHARE},
+)
+# `stability`: mean `together` of its items; `purity`: share of its items of its commonest type, `item_type`.
+Q_ATTRIBUTES = Contract(
+    "q_attributes",
+    _schema(
+        {"attribute": _s, "label": _s, "label_source": _s, "status": _s, "n_items": _i, "terms": _strings},
+        {"stability": _f, "purity": _f, "item_type": _s, "reviewer": _s, "note": _s},
+    ),
+    key=("attribute",),
+    allowed={"label_source": LABEL_SOURCES, "status": LABEL_STATUSES},
+    ranges={"n_items": _COUNT, "stability": _SHARE, "purity": _SHARE},
+)
+# Measures of every number of attributes that was tried.
+K_CURVE = Contract(
+    "k_curve",
+    _schema(
+        {"k": _i, "measure": _s, "chosen": _b, "status": _s, "reason": _s, "n": _i},
+        dict.fromkeys(("value", "ci_low", "ci_high"), _f),
+    ),
+    key=("k", "measure"),
+    allowed={"measure": K_MEASURES, "status": METRIC_STATUSES},
+    ranges={"k": (1, 1e6), "n": _COUNT},
+    may_be_empty=True,
+)
+# Means of each chain over its kept sweeps.
+SAEM_MASTERY = Contract(
+    "saem_mastery",
+    _schema({"chain": _i, "model": _s, "attribute": _s, "p": _f, "unlocked": _f}),
+    key=("chain", "model", "attribute"),
+    ranges={"p": _SHARE, "unlocked": _COUNT, "chain": (1, 1e6)},
+)
+SAEM_Q = Contract(
+    "saem_q",
+    _schema({"chain": _i, "item_id": _s, "attribute": _s, "p": _f}),
+    key=("chain", "item_id", "attribute"),
+    ranges={"p": _SHARE, "chain": (1, 1e6)},
+)
+SAEM_ITEMS = Contract(
+    "saem_items",
+    _schema(
+        {"chain": _i, "item_id": _s, "guess": _f, "slip": _f, "pooled": _b}
+        | dict.fromkeys(("right_mastered", "n_mastered", "right_other", "n_other"), _f)
+    ),
+    key=("chain", "item_id"),
+    ranges={"guess": _SHARE, "slip": _SHARE}
+    | dict.fromkeys(("right_mastered", "n_mastered", "right_other", "n_other"), _COUNT),
+)
+SAEM_ATTRIBUTES = Contract(
+    "saem_attributes",
+    _schema({"chain": _i, "attribute": _s, "loading": _f, "intercept": _f}),
+    key=("chain", "attribute"),
+)
+SAEM_TRACE = Contract(
+    "saem_trace",
+    _schema(
+        {"chain": _i, "sweep": _i, "loglik": _f},
+        dict.fromkeys(("item_change", "q_change"), _f),
+    ),
+    key=("chain", "sweep"),
+    ranges={"sweep": (1, 1e9)},
+)
+# A model's mastery of an attribute. `n_items`: answered items that tell of it (mean over draws); `mcse`: Monte Carlo
+# standard error of `p`; `support`: what the controls of the study say.
+MASTERY = Contract(
+    "mastery",
+    _schema(
+        {
+            "model": _s,
+            "attribute": _s,
+            "label": _s,
+            "p": _f,
+            "sd": _f,
+            "n_items": _f,
+            "state": _s,
+            "support": _s,
+        },
+        {"mcse": _f},
+    ),
+    key=("model", "attribute"),
+    allowed={"state": MASTERY_STATES, "support": SUPPORT},
+    ranges={"p": _SHARE, "sd": (0.0, 0.5), "n_items": _COUNT},
+)
+# `prevalence`: mean mastery over models, with an interval over models. `accuracy` tau_k and `consistency` gamma_k of
+# classifying models by it. `duplicate_of`: an attribute that the same models master.
+ATTRIBUTE_PROFILES = Contract(
+    "attribute_profiles",
+    _schema(
+        {"attribute": _s, "label": _s, "label_status": _s, "terms": _strings, "n_models": _i, "n_items": _i}
+        | {"status": _s, "reason": _s, "level": _f},
+        dict.fromkeys(("prevalence", "ci_low", "ci_high", "accuracy", "consistency"), _f)
+        | {"duplicate_of": _s},
+    ),
+    key=("attribute",),
+    allowed={"label_status": LABEL_STATUSES, "status": METRIC_STATUSES},
+    ranges=dict.fromkeys(("prevalence", "ci_low", "ci_high", "accuracy", "consistency", "level"), _SHARE)
+    | dict.fromkeys(("n_models", "n_items"), _COUNT),
+)
+# Correlation of mastery over models, of every pair `attribute_a` < `attribute_b`.
+ATTRIBUTE_CORRELATIONS = Contract(
+    "attribute_correlations",
+    _schema(
+        {"attribute_a": _s, "attribute_b": _s, "status": _s, "reason": _s, "n": _i},
+        {"correlation": _f},
+    ),
+    key=("attribute_a", "attribute_b"),
+    allowed={"status": METRIC_STATUSES},
+    ranges={"correlation": (-1.0, 1.0), "n": _COUNT},
+    may_be_empty=True,
+)
+# `n_mastered`, `n_other`: responses of models that master all that the item needs, and of others (means over draws).
+# `rmsd`: root mean squared difference of observed and expected shares over profiles; `pvaf`: share of the variance of
+# success between profiles that the item's Q row explains.
+ITEM_PROFILES = Contract(
+    "item_profiles",
+    _schema(
+        {"item_id": _s, "guess": _f, "slip": _f, "discrimination": _f, "pooled": _b}
+        | {"n": _i, "n_mastered": _f, "n_other": _f, "attributes": _strings, "status": _s, "reason": _s},
+        dict.fromkeys(("guess_se", "slip_se", "rmsd", "pvaf"), _f),
+    ),
+    key=("item_id",),
+    allowed={"status": METRIC_STATUSES},
+    ranges=dict.fromkeys(("guess", "slip", "rmsd", "pvaf"), _SHARE)
+    | {"discrimination": (-1.0, 1.0)}
+    | dict.fromkeys(("n", "n_mastered", "n_other"), _COUNT),
+)
+# What became of every entry of Q; `log_odds` of the posterior, clipped to what the number of draws can tell.
+Q_ENTRIES = Contract(
+    "q_entries",
+    _schema(
+        {"item_id": _s, "attribute": _s, "reference": _b, "prior": _f, "posterior": _f, "log_odds": _f}
+        | {"pattern": _s}
+    ),
+    key=("item_id", "attribute"),
+    allowed={"pattern": Q_PATTERNS},
+    ranges={"prior": _SHARE, "posterior": _SHARE},
+)
+# How well held-out responses are predicted; `difference` is that of DINA with the study's prior less the predictor's
+# (positive: DINA is better, also for Brier scores), paired, its interval by models and items.
+PREDICTIONS = Contract(
+    "predictions",
+    _schema(
+        {"predictor": _s, "measure": _s, "status": _s, "reason": _s, "n": _i, "n_models": _i, "n_items": _i}
+        | {"resamples": _i, "seed": _i, "level": _f},
+        dict.fromkeys(("value", "ci_low", "ci_high"), _f)
+        | dict.fromkeys(("difference", "difference_ci_low", "difference_ci_high"), _f),
+    ),
+    key=("predictor", "measure"),
+    allowed={"predictor": PREDICTORS, "measure": PREDICTION_MEASURES, "status": METRIC_STATUSES},
+    ranges={"level": _SHARE} | dict.fromkeys(("n", "n_models", "n_items", "resamples"), _COUNT),
+)
+# Fits under the prior with its rows permuted; draw 0 is the real prior. `share_kept`: of the prior's reference entries,
+# those that the posterior keeps.
+PLACEBO = Contract(
+    "placebo",
+    _schema(
+        {"draw": _i, "n": _i, "converged": _b},
+        dict.fromkeys(("loglik", "auc", "brier", "share_kept", "fit_loglik"), _f),
+    ),
+    key=("draw",),
+    ranges={"draw": (0, 1e6), "share_kept": _SHARE, "auc": _SHARE, "brier": _SHARE, "n": _COUNT},
+    may_be_empty=True,
+)
+# One row a check and statistic: what was seen, what it is held against, and whether it holds (null: unknown).
+DIAGNOSIS_CHECKS = Contract(
+    "diagnosis_checks",
+    _schema(
+        {"check": _s, "statistic": _s, "status": _s, "reason": _s, "n": _i},
+        {"value": _f, "expected": _f, "low": _f, "high": _f, "p": _f, "holds": _b},
+    ),
+    key=("check", "statistic"),
+    allowed={"check": CHECKS, "status": METRIC_STATUSES},
+    ranges={"p": _SHARE, "n": _COUNT},
+)
+# Profiles of all studies, as published.
+MASTERY_BOARD = Contract(
+    "mastery_board",
+    pa.schema([pa.field("study", _s, nullable=False), *MASTERY.schema]),
+    key=("study", *MASTERY.key),
+    allowed=MASTERY.allowed,
+    ranges=MASTERY.ranges,
+    may_be_empty=True,
+)
+
+DIAGNOSIS_CONTRACTS = (
+    *(RESPONSE_MATRIX, RESPONSES_REJECTED, DIAGNOSED_ITEMS, SCREENING, SIMULATED_MASTERY),
+    *(Q_CLUSTERS, Q_PRIOR, Q_ATTRIBUTES, K_CURVE),
+    *(SAEM_MASTERY, SAEM_Q, SAEM_ITEMS, SAEM_ATTRIBUTES, SAEM_TRACE),
+    *(MASTERY, ATTRIBUTE_PROFILES, ATTRIBUTE_CORRELATIONS, ITEM_PROFILES, Q_ENTRIES),
+    *(PREDICTIONS, PLACEBO, DIAGNOSIS_CHECKS, MASTERY_BOARD),
+)
