@@ -38,8 +38,8 @@ PRICES = ("price_in", "price_out")
 
 
 PLAYED = {
-    "student": ("students",),
-    "teacher": ("students", "teachers"),
+    "student": ("students", "examined"),
+    "teacher": ("students", "teachers", "examined"),
     "rewriter": (),
     "paraphraser": (),
     "reviewer": (),

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
 
 from magister.config.arena import Arena
 from magister.config.base import Name, Real, Section, Whole
+from magister.config.diagnosis import Diagnosis
 from magister.config.embedders import EmbedderConfig
 from magister.config.items import Items
 from magister.config.models import PLAYED, ModelConfig
@@ -49,6 +50,7 @@ class Params(Section):
     items: Items
     teaching: Teaching
     arena: Arena = Field(default_factory=Arena)
+    diagnosis: Diagnosis = Field(default_factory=Diagnosis)
     embedders: dict[Name, EmbedderConfig] = Field(
         default_factory=dict, description="What turns texts into vectors, by name."
     )
@@ -118,6 +120,7 @@ class Params(Section):
                     )
         derived_leagues(self.teaching, self.items.variants)  # for its complaints
         self._arena_names_exist(known, different, playable)
+        self._diagnosis_names_exist(known, different, playable)
         for board, names in self.teaching.external.names.items():
             known(list(names), f"teaching.external.names.{board}")
         return self
@@ -127,11 +130,7 @@ class Params(Section):
     ) -> None:
         """Models and scenarios that the arena names."""
         known(self.arena.evolution.generators, "arena.evolution.generators")
-        if self.arena.embedder is not None and self.arena.embedder not in self.embedders:
-            raise ValueError(
-                f"arena.embedder: unknown embedder {self.arena.embedder!r}; "
-                f"known: {', '.join(sorted(self.embedders)) or 'none'}"
-            )
+        self._embedder_exists(self.arena.embedder, "arena.embedder")
         if self.arena.embedder is None and (self.arena.leagues or self.arena.evolution.rounds):
             raise ValueError("arena.embedder: name one of embedders")
         # Rows of a file may name scenarios of their own; the step that selects looks again.
@@ -153,6 +152,35 @@ class Params(Section):
                     )
             for role in ("models", "scenarios", "judges"):
                 different(getattr(league, role), f"{where}.{role}")
+
+    def _embedder_exists(self, name: str | None, where: str) -> None:
+        if name is not None and name not in self.embedders:
+            raise ValueError(
+                f"{where}: unknown embedder {name!r}; known: {', '.join(sorted(self.embedders)) or 'none'}"
+            )
+
+    def _diagnosis_names_exist(
+        self, known: _Check, different: _Check, playable: Callable[[list[str], str, str], None]
+    ) -> None:
+        """Models and data sets that the diagnosis names."""
+        diagnosis = self.diagnosis
+        self._embedder_exists(diagnosis.embedder, "diagnosis.embedder")
+        if diagnosis.labeller is not None:
+            known([diagnosis.labeller], "diagnosis.labeller")
+        for name, study in diagnosis.studies.items():
+            where = f"diagnosis.studies.{name}"
+            if study.q is None and diagnosis.embedder is None:
+                raise ValueError(f"{where}: attributes come from the items' texts: name a diagnosis.embedder")
+            known(study.models, f"{where}.models")
+            playable(study.models, "examined", f"{where}.models")
+            for dataset in study.datasets:
+                if dataset not in self.items.datasets:
+                    raise ValueError(
+                        f"{where}.datasets: unknown dataset {dataset!r}; "
+                        f"known: {', '.join(sorted(self.items.datasets))}"
+                    )
+            for role in ("models", "datasets", "logs"):
+                different(getattr(study, role), f"{where}.{role}")
 
 
 def _step_into(kind: Any, part: object) -> tuple[Any, bool]:
