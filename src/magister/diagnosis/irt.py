@@ -1,8 +1,10 @@
 """The two-parameter logistic model (2PL): one ability instead of attributes, the baseline that profiles must beat.
 
 P(x_ij = 1) = 1 / (1 + exp(-(slope_j theta_i + intercept_j))), theta ~ N(0, 1), by marginal maximum likelihood over a
-fixed grid of abilities (Bock and Aitkin 1981, Psychometrika 46). Slopes and intercepts have weak normal priors (Mislevy
-1986, Psychometrika 51), so that an item that all or none get right, and a study of few models, have finite estimates.
+fixed grid of abilities (Bock and Aitkin 1981, Psychometrika 46). Slopes and intercepts have weak normal priors whose
+means are estimated (Mislevy 1986, Psychometrika 51), so that an item that all or none get right, and a study of few
+models, have finite estimates: slope_j / m ~ N(1, 0.5^2) and intercept_j ~ N(d, 3^2), m and d free. The prior of slopes
+is of their ratio to the typical one: however many items there are, the scale is that of the abilities.
 
 Products of matrices are on a grid: each number is rounded to a multiple of a power of two so small that sums of them
 are exact in float64. So the result does not depend on a BLAS, on threads, or on the order of models and items.
@@ -25,8 +27,7 @@ from magister.errors import UserError
 
 Array = NDArray[np.float64]
 
-SLOPE_MEAN, SLOPE_SD = 1.0, 1.0
-INTERCEPT_SD = 3.0
+SLOPE_SD, INTERCEPT_SD = 0.5, 3.0
 FARTHEST = 6.0
 """Abilities beyond -6 and 6 are not looked at."""
 _COARSE = 0.2
@@ -37,6 +38,9 @@ _STEEPEST, _MOST_INTERCEPT = 15.0, 30.0
 _LOGIT_BITS = 7
 """15 x 6 + 30 is below 2^7."""
 _SHARE_BITS = 26
+_HALVINGS = 20
+_RESCALINGS = 3
+_FLATTEST = 0.05
 
 
 def fit_2pl(
@@ -52,8 +56,8 @@ def fit_2pl(
     Args:
         responses: N models x J items of 1, 0 and missing (see `response_matrix`). Missing responses are ignored: they
             are taken as missing at random.
-        slope_sd: SD of the slopes' prior, N(1, SD^2). Slopes may be negative.
-        intercept_sd: SD of the intercepts' prior, N(0, SD^2).
+        slope_sd: SD of the prior of slope / typical slope. Slopes may be negative.
+        intercept_sd: SD of the intercepts' prior.
         tolerance: stop when slopes and intercepts change by less in an EM step.
         steps: EM steps at most, on each of the two grids of abilities (a coarse one first).
 
@@ -101,10 +105,12 @@ class _Prior:
     slope_sd: float
     intercept_sd: float
 
-    def log_density(self, slope: Array, intercept: Array) -> float:
-        """Up to a constant; summed exactly, in whatever order the items are."""
-        terms = -0.5 * (((slope - SLOPE_MEAN) / self.slope_sd) ** 2 + (intercept / self.intercept_sd) ** 2)
-        return math.fsum(terms)
+    def of_items(self, slope: Array, intercept: Array, typical: Array) -> Array:
+        """Log-density of each item, up to a constant; `typical`: typical slope and intercept."""
+        by_slope = ((slope / typical[0] - 1) / self.slope_sd) ** 2
+        by_intercept = ((intercept - typical[1]) / self.intercept_sd) ** 2
+        density: Array = -0.5 * (by_slope + by_intercept)
+        return density
 
 
 @dataclass(frozen=True)
@@ -130,32 +136,40 @@ def _nodes(spacing: float) -> _Nodes:
 
 
 def _start(data: _Data) -> Array:
-    """Slopes 1, intercepts from shares of right responses; slopes first, then intercepts."""
+    """Slopes 1, intercepts from shares of right responses."""
     asked = np.full(data.items, float(data.models)) if data.answered is None else data.answered.sum(axis=0)
     share = (data.right.sum(axis=0) + 0.5) / (asked + 1)
-    return np.concatenate([np.ones(data.items), 1.2 * np.log(share / (1 - share))])
+    return _with_typical(np.concatenate([np.ones(data.items), 1.2 * np.log(share / (1 - share))]))
 
 
 def _maximise(data: _Data, prior: _Prior, nodes: _Nodes, start: Array, stop: Stop) -> FixedPoint:
     def em(point: Array) -> tuple[float, Array]:
         share, loglik = _expect(data, nodes, point)
-        slope, intercept = _split(point)
-        objective = math.fsum(loglik) + prior.log_density(slope, intercept)
-        return objective, _maximise_items(*_counts(data, share), nodes.theta, prior, slope, intercept)
+        objective = math.fsum(loglik) + math.fsum(prior.of_items(*_split(point)))
+        after = _maximise_items(*_counts(data, share), nodes.theta, prior, point)
+        return objective, _rescale(after, _abilities(data, share), nodes.theta, prior)
 
     return leap(em, start, stop, slice(None), _within)
 
 
-def _split(point: Array) -> tuple[Array, Array]:
-    half = len(point) // 2
-    return point[:half], point[half:]
+def _split(point: Array) -> tuple[Array, Array, Array]:
+    """Slopes, intercepts, and the typical slope and intercept."""
+    half = (len(point) - 2) // 2
+    return point[:half], point[half:-2], point[-2:]
+
+
+def _with_typical(items: Array) -> Array:
+    """Slopes and intercepts with the means of their prior that suit them best."""
+    half = len(items) // 2
+    slope = np.clip(items[:half], -_STEEPEST, _STEEPEST)
+    intercept = np.clip(items[half:], -_MOST_INTERCEPT, _MOST_INTERCEPT)
+    level = math.fsum(slope)
+    typical = math.fsum(slope**2) / level if level > 0 else 0.0
+    return np.concatenate([slope, intercept, [max(typical, _FLATTEST), math.fsum(intercept) / half]])
 
 
 def _within(point: Array) -> Array:
-    slope, intercept = _split(point)
-    return np.concatenate(
-        [np.clip(slope, -_STEEPEST, _STEEPEST), np.clip(intercept, -_MOST_INTERCEPT, _MOST_INTERCEPT)]
-    )
+    return _with_typical(point[:-2])
 
 
 def _to_grid(values: Array, bits: int) -> Array:
@@ -168,7 +182,7 @@ def _to_grid(values: Array, bits: int) -> Array:
 
 def _expect(data: _Data, nodes: _Nodes, point: Array) -> tuple[Array, Array]:
     """Posterior of the abilities, N x Q, and log-likelihood of each model, N."""
-    slope, intercept = _split(point)
+    slope, intercept, _ = _split(point)
     logit = slope[:, None] * nodes.theta + intercept[:, None]
     bits = 53 - 1 - _LOGIT_BITS - math.ceil(math.log2(data.items + 1))
     wrong = _to_grid(-np.logaddexp(0.0, logit), bits)
@@ -190,46 +204,63 @@ def _counts(data: _Data, share: Array) -> tuple[Array, Array]:
     return (exact.sum(axis=0)[None, :] if data.answered is None else data.answered.T @ exact), right
 
 
-def _maximise_items(
-    asked: Array, right: Array, theta: Array, prior: _Prior, slope: Array, intercept: Array
-) -> Array:
-    """A Newton step for each item's two parameters, halved until it does not lose (the objective is concave)."""
+def _abilities(data: _Data, share: Array) -> Array:
+    """Expected models at each ability, Q."""
+    return _to_grid(share, 52 - math.ceil(math.log2(data.models + 1))).sum(axis=0)
+
+
+def _rescale(point: Array, models: Array, theta: Array, prior: _Prior) -> Array:
+    """Let the abilities have a mean and an SD of their own, maximise over these two, and put them into the items.
+
+    Items and the spread of abilities inform each other, so that plain EM creeps along their common scale; in the
+    expanded model it does not (Liu, Rubin and Wu 1998, Biometrika 85). The items' prior is in the maximum: the
+    objective does not fall, and its maximum stays where it is.
+    """
+    slope, intercept, _ = _split(point)
+    total = math.fsum(models)
+    uneven = slope - math.fsum(slope) / slope.size
+    centred = intercept - math.fsum(intercept) / slope.size
+    pull, hold = (
+        math.fsum(uneven * centred) / prior.intercept_sd**2,
+        math.fsum(uneven**2) / prior.intercept_sd**2,
+    )
+    mean, variance = 0.0, 1.0
+    for _ in range(_RESCALINGS):
+        mean = (math.fsum(models * theta) / variance - pull) / (total / variance + hold)
+        variance = math.fsum(models * (theta - mean) ** 2) / total
+    return _with_typical(np.concatenate([slope * math.sqrt(variance), intercept + slope * mean]))
+
+
+def _maximise_items(asked: Array, right: Array, theta: Array, prior: _Prior, point: Array) -> Array:
+    """A Newton step for each item, halved until it does not lose (the objective is concave)."""
+    slope, intercept, typical = _split(point)
     chance = _chance(slope[:, None] * theta + intercept[:, None])
     residual = right - asked * chance
     weight = asked * chance * (1 - chance)
-    slope_precision, intercept_precision = prior.slope_sd**-2, prior.intercept_sd**-2
-    by_slope = np.sum(residual * theta, axis=1) - (slope - SLOPE_MEAN) * slope_precision
-    by_intercept = np.sum(residual, axis=1) - intercept * intercept_precision
+    slope_precision, intercept_precision = (typical[0] * prior.slope_sd) ** -2, prior.intercept_sd**-2
+    by_slope = np.sum(residual * theta, axis=1) - (slope - typical[0]) * slope_precision
+    by_intercept = np.sum(residual, axis=1) - (intercept - typical[1]) * intercept_precision
     aa = np.sum(weight * theta**2, axis=1) + slope_precision
     ab = np.sum(weight * theta, axis=1)
     bb = np.sum(weight, axis=1) + intercept_precision
-    determinant = aa * bb - ab**2
-    step = np.stack([bb * by_slope - ab * by_intercept, aa * by_intercept - ab * by_slope]) / determinant
-    before = _item_objective(asked, right, theta, prior, slope, intercept)
-    size = np.ones_like(slope)
-    for _ in range(_HALVINGS):
-        there = _within(np.concatenate([slope + size * step[0], intercept + size * step[1]]))
-        worse = _item_objective(asked, right, theta, prior, *_split(there)) < before
-        if not worse.any():
-            return there
-        size[worse] /= 2
-    size[worse] = 0.0
-    return _within(np.concatenate([slope + size * step[0], intercept + size * step[1]]))
-
-
-_HALVINGS = 20
-
-
-def _item_objective(
-    asked: Array, right: Array, theta: Array, prior: _Prior, slope: Array, intercept: Array
-) -> Array:
-    logit = slope[:, None] * theta + intercept[:, None]
-    loglik = np.sum(right * logit - asked * np.logaddexp(0.0, logit), axis=1)
-    return (
-        loglik
-        - 0.5 * ((slope - SLOPE_MEAN) / prior.slope_sd) ** 2
-        - 0.5 * (intercept / prior.intercept_sd) ** 2
+    step = np.stack([bb * by_slope - ab * by_intercept, aa * by_intercept - ab * by_slope]) / (
+        aa * bb - ab**2
     )
+
+    def objective(slope: Array, intercept: Array) -> Array:
+        logit = slope[:, None] * theta + intercept[:, None]
+        loglik = np.sum(right * logit - asked * np.logaddexp(0.0, logit), axis=1)
+        return np.asarray(loglik + prior.of_items(slope, intercept, typical))
+
+    before, size = objective(slope, intercept), np.ones_like(slope)
+    for _ in range(_HALVINGS):
+        worse = objective(slope + size * step[0], intercept + size * step[1]) < before
+        if not worse.any():
+            break
+        size[worse] /= 2
+    else:
+        size[worse] = 0.0
+    return _with_typical(np.concatenate([slope + size * step[0], intercept + size * step[1]]))
 
 
 def _chance(logit: Array) -> Array:
@@ -239,14 +270,14 @@ def _chance(logit: Array) -> Array:
 
 def _most_information(data: _Data, point: Array) -> float:
     """Of all items at one ability, where it is greatest."""
-    slope, intercept = _split(point)
+    slope, intercept, _ = _split(point)
     chance = _chance(slope[:, None] * _nodes(_COARSE).theta + intercept[:, None])
     information = _to_grid(slope[:, None] ** 2 * chance * (1 - chance), 20)
     return float(np.max(information.sum(axis=0)))
 
 
 def _result(matrix: ResponseMatrix, data: _Data, best: FixedPoint, nodes: _Nodes, before: int) -> IrtFit:
-    slope, intercept = _split(best.point)
+    slope, intercept, _ = _split(best.point)
     share, loglik = _expect(data, nodes, best.point)
     theta = np.sum(share * nodes.theta, axis=1)
     variance = np.sum(share * (nodes.theta - theta[:, None]) ** 2, axis=1)
