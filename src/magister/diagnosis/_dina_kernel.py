@@ -24,10 +24,18 @@ def _sum_over_subsets(values):  # type: ignore[no-untyped-def]
     """values[c] <- sum of values[d] over d subset of c."""
     size = values.shape[0]
     half = 1
+    if size >= 4:
+        # The lowest two bits at once: alone they are too short for vector instructions.
+        for at in range(0, size, 4):
+            values[at + 3] += values[at + 1] + values[at + 2] + values[at]
+            values[at + 1] += values[at]
+            values[at + 2] += values[at]
+        half = 4
     while half < size:
         for start in range(0, size, 2 * half):
-            for at in range(start, start + half):
-                values[at + half] += values[at]
+            low, high = values[start : start + half], values[start + half : start + 2 * half]
+            for at in range(half):
+                high[at] += low[at]
         half *= 2
 
 
@@ -36,10 +44,17 @@ def _sum_over_supersets(values):  # type: ignore[no-untyped-def]
     """values[c] <- sum of values[d] over d superset of c."""
     size = values.shape[0]
     half = 1
+    if size >= 4:
+        for at in range(0, size, 4):
+            values[at] += values[at + 1] + values[at + 2] + values[at + 3]
+            values[at + 1] += values[at + 3]
+            values[at + 2] += values[at + 3]
+        half = 4
     while half < size:
         for start in range(0, size, 2 * half):
-            for at in range(start, start + half):
-                values[at] += values[at + half]
+            low, high = values[start : start + half], values[start + half : start + 2 * half]
+            for at in range(half):
+                low[at] += high[at]
         half *= 2
 
 

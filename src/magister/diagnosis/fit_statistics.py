@@ -24,6 +24,7 @@ from scipy.stats import chi2, ncx2
 from magister.diagnosis._blas import one_thread
 from magister.diagnosis._dina_errors import distinct
 from magister.diagnosis.fits import EmFit
+from magister.diagnosis.item_fit import unlocked
 from magister.diagnosis.matrix import ResponseMatrix, response_matrix
 from magister.errors import UserError
 
@@ -76,8 +77,8 @@ def fit_statistics(fit: EmFit, responses: ResponseMatrix, *, level: float = 0.9)
     _check(fit, matrix, level)
     group_of = distinct(fit.q.astype(np.int64) @ (1 << np.arange(len(fit.attributes))), len(fit.classes))
     _, first = np.unique(group_of, return_index=True)
-    probability = np.bincount(group_of, weights=fit.class_probability)
-    masters = ~((~fit.classes[first])[:, None, :] & (fit.q > 0.5)[None, :, :]).any(axis=2)
+    probability: Array = np.bincount(group_of, weights=fit.class_probability).astype(np.float64)
+    masters = unlocked(fit.classes[first], fit.q > 0.5)
     # Items by name: sums do not depend on the order they are given in.
     order = np.array(sorted(range(len(fit.items)), key=lambda at: fit.items[at]), dtype=np.intp)
     model = _Model(probability, masters[:, order], fit.guess[order], fit.slip[order])

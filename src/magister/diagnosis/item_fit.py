@@ -5,10 +5,11 @@ observed (weighted by those probabilities) and expected (1 - slip in groups that
 
 - RMSD_j = sqrt(sum_g w_g (observed_gj - expected_gj)^2), w_g the group's share of the models that answered the item:
   how far the item is from its curve (von Davier 2005, ETS RR-05-16; Kunina-Habenicht, Rupp and Wilhelm 2009, Studies in
-  Educational Evaluation 35; 0.05 is medium, 0.10 poor). R's CDM calls it rmsea.
-- PVAF_j = var_g(expected_gj) / var_g(observed_gj), weights w_g: the share of the variance of success between groups that
-  the item's two levels explain (de la Torre and Chiu 2016, Psychometrika 81: a needed attribute left out shows as PVAF
-  below 0.95).
+  Educational Evaluation 35: 0.05 is medium, 0.10 poor). R's CDM adds right and wrong responses: its `rmsea` is sqrt(2)
+  as much.
+- PVAF_j: the share of the variance of success between groups, weighted by w_g, that lies between the groups that master
+  all the item needs and the others (de la Torre and Chiu 2016, Psychometrika 81: below 0.95, an attribute may be missing
+  from the item's row of Q).
 """
 
 from __future__ import annotations
@@ -93,8 +94,7 @@ def em_item_fit(fit: EmFit, responses: ResponseMatrix) -> ItemFit:
         fit: the fit.
         responses: those that it is of.
     """
-    masters = ~((~fit.classes)[:, None, :] & (fit.q > 0.5)[None, :, :]).any(axis=2)
-    return item_fit(responses, fit.posterior, masters, fit.guess, fit.slip)
+    return item_fit(responses, fit.posterior, unlocked(fit.classes, fit.q > 0.5), fit.guess, fit.slip)
 
 
 def profile_item_fit(
@@ -111,5 +111,18 @@ def profile_item_fit(
     profiles, group = np.unique(alpha, axis=0, return_inverse=True)
     membership = np.zeros((len(alpha), len(profiles)))
     membership[np.arange(len(alpha)), group.reshape(-1)] = 1.0
-    lacking = (~profiles).astype(np.float32) @ q.T.astype(np.float32)
-    return item_fit(responses, membership, lacking == 0, guess, slip)
+    return item_fit(responses, membership, unlocked(profiles, q), guess, slip)
+
+
+def unlocked(alpha: NDArray[np.bool_], q: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which profiles master all that an item needs.
+
+    Args:
+        alpha: G x K.
+        q: J x K.
+
+    Returns:
+        G x J.
+    """
+    # How many needed attributes are lacking: whole numbers, exact in float32.
+    return np.asarray((~alpha).astype(np.float32) @ q.T.astype(np.float32) == 0)
