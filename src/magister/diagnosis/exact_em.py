@@ -7,6 +7,7 @@ are summed over, by EM (de la Torre 2009, Journal of Educational and Behavioral 
 
 from __future__ import annotations
 
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -32,6 +33,8 @@ EDGE = 1e-12
 """How near to 0 and 1 a probability of the model may come."""
 _RAREST = 1e-30
 _SAME_LOGLIK = 0.01
+_BLOCK = 256
+"""Patterns that are summed at a time."""
 
 
 def fit_exact_em(
@@ -44,6 +47,7 @@ def fit_exact_em(
     seed: int = 0,
     tolerance: float = 1e-5,
     steps: int = 5000,
+    threads: int = 1,
 ) -> EmFit:
     """Fit DINA with a known Q-matrix.
 
@@ -63,6 +67,7 @@ def fit_exact_em(
         tolerance: stop when guess and slip change by less in a step, and the objective by less than a share of
             tolerance / 10,000.
         steps: EM steps at most, each start.
+        threads: how many work at once; the result is the same.
 
     Returns:
         The fit. Class number c masters attribute k (from 0) where bit k of c is 1. Standard errors are from the
@@ -77,16 +82,18 @@ def fit_exact_em(
         UserError: bad responses or a bad Q-matrix, names that do not match, K above 12 or above J, an attribute
             that no item needs, or an unknown option.
     """
-    _check_options(prior, method, starts, tolerance, steps)
+    _check_options(prior, method, tolerance, {"starts": starts, "steps": steps, "threads": threads})
     matrix = response_matrix(responses)
     needs = _aligned(matrix, q)
     problem = _problem(matrix, needs)
     stop = Stop(change=tolerance, gain=tolerance * 1e-4, steps=steps)
-    model = _Model(problem, prior)
     rng = np.random.default_rng(seed)
-    found = [
-        _maximise(model, model.start(None if number == 0 else rng), method, stop) for number in range(starts)
-    ]
+    with ThreadPoolExecutor(threads) as workers:
+        model = _Model(problem, prior, workers)
+        found = [
+            _maximise(model, model.start(None if number == 0 else rng), method, stop)
+            for number in range(starts)
+        ]
     best = max(found, key=lambda point: point.objective)
     return _result(matrix, needs, model, best, found)
 
@@ -156,8 +163,8 @@ def _problem(matrix: ResponseMatrix, needs: QPrior) -> _Problem:
 class _Model:
     """EM map of a problem under a class prior; the parameters are one vector: guess, slip, and the prior's."""
 
-    def __init__(self, problem: _Problem, prior: ClassPrior) -> None:
-        self.problem, self.prior = problem, prior
+    def __init__(self, problem: _Problem, prior: ClassPrior, workers: Executor) -> None:
+        self.problem, self.prior, self._workers = problem, prior, workers
         self.smoothing = 1.0 if prior == "independent" else 0.0
         self.mastery = classes(problem.attributes)
 
@@ -195,9 +202,7 @@ class _Model:
 
     def em(self, point: Array) -> tuple[float, Array]:
         problem = self.problem
-        loglik, in_class, unlocked, unlocked_right = expect(
-            problem.patterns, problem.weights, problem.needs, *self.kernel_arguments(point)
-        )
+        loglik, in_class, unlocked, unlocked_right = self._expect(point)
         guess, slip, _ = self.split(point)
         guess = self._share(problem.right - unlocked_right, problem.answered - unlocked, guess)
         slip = self._share(unlocked - unlocked_right, unlocked, slip)
@@ -206,6 +211,22 @@ class _Model:
         else:
             structure = self._within(np.sum(in_class[:, None] * self.mastery, axis=0) / problem.models)
         return loglik + self.penalty(point), np.concatenate([guess, slip, structure])
+
+    def _expect(self, point: Array) -> tuple[float, Array, Array, Array]:
+        """`expect` of all patterns, added block by block: the same in any number of threads."""
+        problem, arguments = self.problem, self.kernel_arguments(point)
+        blocks = [slice(at, at + _BLOCK) for at in range(0, len(problem.patterns), _BLOCK)]
+        parts = list(
+            self._workers.map(
+                lambda rows: expect(problem.patterns[rows], problem.weights[rows], problem.needs, *arguments),
+                blocks,
+            )
+        )
+        loglik, *counts = parts[0]
+        for part in parts[1:]:
+            loglik += part[0]
+            counts = [total + more for total, more in zip(counts, part[1:], strict=True)]
+        return float(loglik), counts[0], counts[1], counts[2]
 
     def _share(self, part: Array, whole: Array, before: Array) -> Array:
         """Smoothed shares; where there is nothing to take a share of, what it was before."""
@@ -291,15 +312,15 @@ def _given_order(values: Array, problem: _Problem) -> Array:
     return out
 
 
-def _check_options(prior: str, method: str, starts: int, tolerance: float, steps: int) -> None:
+def _check_options(prior: str, method: str, tolerance: float, counts: dict[str, int]) -> None:
     for name, value, known in (("prior", prior, get_args(ClassPrior)), ("method", method, get_args(Method))):
         if value not in known:
             raise UserError(f"{name}: expected one of {', '.join(known)}, found {value!r}")
-    if starts < 1 or steps < 1 or not tolerance > 0:
-        raise UserError(
-            f"expected at least 1 start, at least 1 step and a tolerance above 0, found starts={starts}, steps={steps} "
-            f"and tolerance={tolerance}"
-        )
+    for name, count in counts.items():
+        if count < 1:
+            raise UserError(f"{name}: expected at least 1, found {count}")
+    if not tolerance > 0:
+        raise UserError(f"tolerance: expected a number above 0, found {tolerance}")
 
 
 def _aligned(matrix: ResponseMatrix, q: QPrior | pd.DataFrame | NDArray[Any]) -> QPrior:

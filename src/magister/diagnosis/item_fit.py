@@ -7,9 +7,9 @@ observed (weighted by those probabilities) and expected (1 - slip in groups that
   how far the item is from its curve (von Davier 2005, ETS RR-05-16; Kunina-Habenicht, Rupp and Wilhelm 2009, Studies in
   Educational Evaluation 35: 0.05 is medium, 0.10 poor). R's CDM adds right and wrong responses: its `rmsea` is sqrt(2)
   as much.
-- PVAF_j: the share of the variance of success between groups, weighted by w_g, that lies between the groups that master
-  all the item needs and the others (de la Torre and Chiu 2016, Psychometrika 81: below 0.95, an attribute may be missing
-  from the item's row of Q).
+- PVAF_j: the share of the variance of success between groups, weighted by w_g, that lies between the groups that
+  master all the item needs and the others (de la Torre and Chiu 2016, Psychometrika 81: below 0.95, an attribute may be
+  missing from the item's row of Q).
 """
 
 from __future__ import annotations
