@@ -133,7 +133,7 @@ def _variance(information: Array) -> Array | None:
     if not (scale > 0).all():
         return None
     values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
-    if values[0] < _LEAST_EIGENVALUE:
+    if (values < _LEAST_EIGENVALUE).any():
         return None
     return np.asarray(np.sum(vectors**2 / values, axis=1) / scale**2)
 
