@@ -141,7 +141,7 @@ class EmFit:
         guess_se, slip_se: J.
         loglik: marginal log-likelihood.
         parameters: number of free parameters.
-        diagnostics: iterations, last change, whether it converged.
+        diagnostics: iterations, last change, whether it converged and more (`fit_exact_em` says what).
     """
 
     models: tuple[str, ...]
@@ -159,6 +159,16 @@ class EmFit:
     loglik: float
     parameters: int
     diagnostics: dict[str, float]
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion: less is better."""
+        return 2 * self.parameters - 2 * self.loglik
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion: less is better."""
+        return float(np.log(len(self.models)) * self.parameters - 2 * self.loglik)
 
 
 @dataclass(frozen=True)
