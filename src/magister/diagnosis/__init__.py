@@ -1,1 +1,20 @@
 """Cognitive diagnosis: which attributes items need, and which of them models have mastered."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from magister.diagnosis.saem import fit_saem
+
+__all__ = ["fit_saem"]
+
+_WHERE = {"fit_saem": "magister.diagnosis.saem"}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on use and by name: a step neither waits for nor depends on the code of another.
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_WHERE[name]), name)
