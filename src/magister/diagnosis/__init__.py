@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from magister.diagnosis.exact_em import fit_exact_em
     from magister.diagnosis.irt import fit_2pl
+    from magister.diagnosis.saem import fit_saem
 
-__all__ = ["fit_2pl", "fit_exact_em"]
+__all__ = ["fit_2pl", "fit_exact_em", "fit_saem"]
 
-_WHERE = {"fit_2pl": "magister.diagnosis.irt", "fit_exact_em": "magister.diagnosis.exact_em"}
+_WHERE = {
+    "fit_2pl": "magister.diagnosis.irt",
+    "fit_exact_em": "magister.diagnosis.exact_em",
+    "fit_saem": "magister.diagnosis.saem",
+}
 
 
 def __getattr__(name: str) -> Any:
