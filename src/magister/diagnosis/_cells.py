@@ -29,11 +29,11 @@ def cell_codes(column: pa.ChunkedArray) -> NDArray[np.int8]:
         column: of truth values, numbers or texts.
 
     Returns:
-        int8, a code a row.
+        int8, a code a row, free to be changed.
     """
     kind = column.type
     if pa.types.is_boolean(kind):
-        return np.asarray(pc.fill_null(column.cast(pa.int8()), NOTHING).to_numpy(), dtype=np.int8)
+        return np.array(pc.fill_null(column.cast(pa.int8()), NOTHING).to_numpy(), dtype=np.int8)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         values = column.cast(pa.float64(), safe=False).to_numpy()
         return np.select([np.isnan(values), values == 1, values == 0], [NOTHING, RIGHT, WRONG], BAD).astype(
