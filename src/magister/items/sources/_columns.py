@@ -92,6 +92,9 @@ def _whole_csv(path: Path) -> Columns | None:
     # Quotation marks are read by the strict reader: a stray one swallows no rows there.
     if not body or b'"' in body or b"\0" in head[:2]:
         return None
+    # An empty line is no row, which Arrow does not see.
+    if body.startswith((b"\n", b"\r")) or b"\n\n" in body or b"\n\r" in body:
+        return None
     try:
         (names,) = csv.reader([head.decode("utf-8")], strict=True)
         names = [name.strip() for name in names]
