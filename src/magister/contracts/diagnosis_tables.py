@@ -12,6 +12,11 @@ from magister.contracts.contract import table_schema as _schema
 
 RESPONSE_STATUSES = (*STATUSES, "missing")
 """`missing`: nobody asked, or a file has no value."""
+RESPONSE_REJECTIONS = (
+    *("unreadable", "no_id", "bad_value", "unknown_status", "duplicate", "conflict"),
+    *("unscored", "not_binary"),
+)
+"""Why a cell or row of a file is no response: the last two are said by logs of other tools."""
 SCREEN_FLAGS = (
     "format_failed",
     "few_responses",
@@ -45,11 +50,15 @@ RESPONSE_MATRIX = Contract(
     key=("model", "item_id"),
     allowed={"status": RESPONSE_STATUSES},
 )
-# Rows of a file that could not be read.
+# Cells and rows of a file that could not be read; `column` is empty where the whole row is meant.
 RESPONSES_REJECTED = Contract(
     "responses_rejected",
-    _schema({"source": _s, "row": _i, "reason": _s, "detail": _s, "raw": _s}, {"model": _s, "item_id": _s}),
-    key=("source", "row", "reason"),
+    _schema(
+        {"source": _s, "row": _i, "column": _s, "reason": _s, "detail": _s, "raw": _s},
+        {"model": _s, "item_id": _s},
+    ),
+    key=("source", "row", "column", "reason"),
+    allowed={"reason": RESPONSE_REJECTIONS},
     may_be_empty=True,
 )
 # `text`: question and reference solution, what is embedded.

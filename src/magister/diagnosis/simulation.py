@@ -79,19 +79,34 @@ def simulate_dina(
     """
     models, items = len(alpha), len(q)
     guesses, slips = rng.uniform(*guess, items), rng.uniform(*slip, items)
-    # Lacking none of what is needed.
-    mastered = (~alpha).astype(np.float32) @ q.T.astype(np.float32) == 0
-    chance = np.where(mastered, 1 - slips, guesses)
+    chance = dina_chance(alpha, q, guesses, slips)
     correct = (rng.random((models, items)) < chance).astype(np.int8)
     return Truth(_named(correct), alpha, q, guesses, slips)
+
+
+def dina_chance(
+    alpha: NDArray[np.bool_], q: NDArray[np.bool_], guess: NDArray[np.float64], slip: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """P(right) under DINA, N x J."""
+    # Lacking none of what is needed.
+    mastered = (~alpha).astype(np.float32) @ q.T.astype(np.float32) == 0
+    return np.where(mastered, 1 - slip, guess)
 
 
 def simulate_2pl(models: int, items: int, rng: np.random.Generator) -> ResponseMatrix:
     """Responses that one ability explains: no attributes stand behind them."""
     theta = rng.standard_normal((models, 1))
     slope, difficulty = rng.uniform(0.8, 2.0, items), rng.normal(0.0, 1.0, items)
-    chance = 1 / (1 + np.exp(-slope * (theta - difficulty)))
+    chance = ability_chance(theta, slope, difficulty)
     return _named((rng.random((models, items)) < chance).astype(np.int8))
+
+
+def ability_chance(
+    theta: NDArray[np.float64], slope: NDArray[np.float64], difficulty: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """P(right) under the two-parameter logistic model, N x J, from abilities N x 1."""
+    chance: NDArray[np.float64] = 1 / (1 + np.exp(-slope * (theta - difficulty)))
+    return chance
 
 
 def mislabel(q: NDArray[np.bool_], share: float, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -18,13 +18,26 @@ from magister.items._replies import Reply
 from magister.items._rewrite import apply_rewrites, review_bodies, rewrite_bodies
 from magister.items._text import fold_option
 from magister.items._variants import VariedItems, vary_items
-from magister.items.sources import BrokenRow, Log, RawRows, load_source, log_responses, read_log, read_rows
+from magister.items.sources import (
+    LOG_SUFFIXES,
+    BrokenRow,
+    Columns,
+    Log,
+    RawRows,
+    load_source,
+    log_responses,
+    read_columns,
+    read_log,
+    read_rows,
+)
 
 __all__ = [
+    "LOG_SUFFIXES",
     "MAX_CHARS",
     "Bands",
     "BrokenRow",
     "CheckReport",
+    "Columns",
     "Harvest",
     "Log",
     "RawRows",
@@ -49,6 +62,7 @@ __all__ = [
     "paraphrase_review_bodies",
     "parse_free_answers",
     "permute_options",
+    "read_columns",
     "read_log",
     "read_rows",
     "review_bodies",

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from magister.config.items import Dataset
 from magister.errors import UserError
-from magister.items.sources._files import read_file, read_log, read_rows
+from magister.items.sources._columns import Columns, read_columns
+from magister.items.sources._files import LOG_SUFFIXES, read_file, read_log, read_rows
 from magister.items.sources._generated import generate_rows
 from magister.items.sources._logs import LOG_RESPONSES, LOG_STATUSES, Log, log_responses
 from magister.items.sources._rows import BrokenRow, RawRows
@@ -15,11 +16,14 @@ from magister.wheels import check_file_hash
 __all__ = [
     "LOG_RESPONSES",
     "LOG_STATUSES",
+    "LOG_SUFFIXES",
     "BrokenRow",
+    "Columns",
     "Log",
     "RawRows",
     "load_source",
     "log_responses",
+    "read_columns",
     "read_log",
     "read_rows",
 ]
