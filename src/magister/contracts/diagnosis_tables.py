@@ -86,6 +86,14 @@ SIMULATED_MASTERY = Contract(
     key=("model", "attribute"),
     may_be_empty=True,
 )
+# What every run of clustering made of an item, at every number of clusters: its cluster in each run, numbered anew in
+# every run, -1 where the run did not draw it. `made_from`: hash of items, settings and what embedded the items.
+CLUSTER_RUNS = Contract(
+    "cluster_runs",
+    _schema({"k": _i, "item_id": _s, "labels": pa.list_(pa.int16()), "made_from": _s}, {"item_type": _s}),
+    key=("k", "item_id"),
+    ranges={"k": (1, 1e6)},
+)
 # An item's cluster. `rank` 1 is the most central of its cluster; `together` is the share of runs in which it is with
 # its cluster's items, `margin` how much more than with the next cluster's.
 Q_CLUSTERS = Contract(
@@ -100,6 +108,21 @@ Q_PRIOR = Contract(
     _schema({"item_id": _s, "attribute": _s, "probability": _f, "reference": _b}),
     key=("item_id", "attribute"),
     ranges={"probability": _SHARE},
+)
+# Which attribute a request asks a label for.
+LABELS_ASKED = Contract(
+    "labels_asked", _schema({"attribute": _s, "request_id": _s}), key=("attribute",), may_be_empty=True
+)
+# An attribute's label before anybody has reviewed it. `status`: what the model's reply came to; where it could not be
+# read, the label is that of the terms. `agrees`: whether label and terms do; null where the label is the terms.
+ATTRIBUTE_LABELS = Contract(
+    "attribute_labels",
+    _schema(
+        {"attribute": _s, "label": _s, "label_source": _s, "terms": _strings, "status": _s, "reason": _s},
+        {"agrees": _b, "raw": _s, "request_id": _s},
+    ),
+    key=("attribute",),
+    allowed={"label_source": LABEL_SOURCES, "status": (*STATUSES, "invalid")},
 )
 # `stability`: mean `together` of its items; `purity`: share of its items of its commonest type, `item_type`.
 Q_ATTRIBUTES = Contract(
@@ -285,7 +308,7 @@ MASTERY_BOARD = Contract(
 
 DIAGNOSIS_CONTRACTS = (
     *(RESPONSE_MATRIX, RESPONSES_REJECTED, DIAGNOSED_ITEMS, SCREENING, SIMULATED_MASTERY),
-    *(Q_CLUSTERS, Q_PRIOR, Q_ATTRIBUTES, K_CURVE),
+    *(CLUSTER_RUNS, Q_CLUSTERS, Q_PRIOR, LABELS_ASKED, ATTRIBUTE_LABELS, Q_ATTRIBUTES, K_CURVE),
     *(SAEM_MASTERY, SAEM_Q, SAEM_ITEMS, SAEM_ATTRIBUTES, SAEM_TRACE),
     *(MASTERY, ATTRIBUTE_PROFILES, ATTRIBUTE_CORRELATIONS, ITEM_PROFILES, Q_ENTRIES),
     *(PREDICTIONS, PLACEBO, DIAGNOSIS_CHECKS, MASTERY_BOARD),
