@@ -26,12 +26,13 @@ _HOW_TO_READ = {
     "undetermined": "Read the profiles below as a description of this fit, not as skills of models.",
 }
 _PREDICTORS = {
-    "dina": "DINA, this study",
-    "fixed_q": "reference Q-matrix",
+    "dina": "DINA",
+    "fixed_q": "reference Q",
     "item_mean": "items' means",
-    "2pl": "2PL, one ability",
-    "placebo": "shuffled priors",
+    "2pl": "2PL",
+    "placebo": "shuffled",
 }
+_LABEL_STATUSES = {"provisional": "prov.", "reviewed": "rev.", "given": "given"}
 _STATISTICS = {
     "score_sd": "SD of models' scores",
     "score_skew": "skewness of scores",
@@ -52,9 +53,11 @@ _CORRECTIONS = {
 }
 _KEYS = (
     "+ mastered (p 0.8 or more), - not mastered (0.2 or less), ? undetermined, . no answered item tells: p is the "
-    "prior's. mean: of p over attributes. m/u/n: models that master it, undetermined, do not.",
-    "Differences are those of DINA less the other's, paired; above 0 DINA predicts better. Their intervals are for "
-    "models and items like these. Shuffled priors are held against the real one fitted in their way.",
+    "prior's. mean: of p over attributes. m/u/n: models that master it, undetermined, do not. tau, gamma: accuracy and "
+    "consistency of classifying models. Labels are provisional (prov.), reviewed (rev.) or given.",
+    "DINA: this study's fit. reference Q: the same with Q as it was believed to be. 2PL: a single ability. Differences "
+    "are those of DINA less the other's, paired; above 0 DINA predicts better. Their intervals are for models and items "
+    "like these. Shuffled priors are held against the real one fitted in their way.",
 )
 Table = list[list[str]]
 
@@ -65,12 +68,12 @@ def render_text(board: pa.Table, documents: Mapping[str, Mapping[str, Any]], wid
     Args:
         board: MASTERY_BOARD table.
         documents: `beside` by study.
-        width: columns available, at least 72; longer names are cut.
+        width: columns available, at least 80; longer names are cut.
 
     Returns:
         Lines of at most `width` columns, ending in a newline. The verdict comes first.
     """
-    width = max(width, 72)
+    width = max(width, 80)
     if not documents:
         return "No study has been diagnosed yet.\n"
     lines: list[str] = []
@@ -157,7 +160,7 @@ def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
                     _number(found[predictor, "brier"]["value"], 3),
                 ]
             )
-        yield "held-out responses", [["", "log-likelihood", "DINA less it", "AUC", "Brier"], *rows]
+        yield "held out", [["", "log-likelihood", "DINA less it", "AUC", "Brier"], *rows]
     checks = [row for row in document["checks"] if row["check"] in ("placebo", "posterior_predictive")]
     for check, title, against in (
         ("placebo", "shuffled priors", "shuffled (range)"),
@@ -181,7 +184,7 @@ def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
         rows = [
             [
                 f"{number:>2} {row['label']}",
-                row["label_status"],
+                _LABEL_STATUSES[row["label_status"]],
                 str(row["n_items"]),
                 _share(row["prevalence"], row["ci_low"], row["ci_high"]),
                 "/".join(str(row["states"][name]) for name in ("mastered", "undetermined", "not_mastered")),
