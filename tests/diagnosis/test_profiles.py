@@ -18,7 +18,8 @@ from magister.contracts.diagnosis_tables import (
     MASTERY,
     Q_ENTRIES,
 )
-from magister.diagnosis.fits import Draw, SaemFit
+from magister.diagnosis.fits import SaemFit
+from magister.diagnosis.matrix import ResponseMatrix
 from magister.diagnosis.prior import QPrior
 from magister.diagnosis.profiles import (
     CORRECTIONS,
@@ -202,36 +203,45 @@ def test_the_order_of_models_changes_no_digit_of_attributes(seed: int) -> None:
 def test_errors_of_guess_and_slip_are_binomial_where_mastery_is_known() -> None:
     rng = np.random.default_rng(0)
     alpha, q = rng.random((400, 2)) < 0.5, np.array([[True, False], [True, True]])
-    responses = made_responses(rng.random((400, 2)) < 0.5)
-    draw = Draw(alpha, q, np.zeros(2), np.zeros(2))
-    guess_se, slip_se = item_errors(made_fit(alpha, q, draws=[draw] * 5), responses)
-    has = able(alpha, q)
-    for j in range(2):
-        for found, who in ((guess_se, ~has[:, j]), (slip_se, has[:, j])):
-            n = who.sum()
-            share = (responses.correct[who, j].sum() + 1) / (n + 2)
-            assert found[j] == pytest.approx(np.sqrt(share * (1 - share) / (n + 2)))
+    correct = np.where(rng.random((400, 2)) < 0.1, -1, rng.random((400, 2)) < 0.5)
+    has, answered = able(alpha, q), correct >= 0
+    shares = [
+        np.array([(correct[who[:, j] & answered[:, j], j]).mean() for j in range(2)]) for who in (~has, has)
+    ]
+    fit = made_fit(alpha, q, guess=shares[0], slip=1 - shares[1])
+    for found, who, share in zip(item_errors(fit, made_responses(correct)), (~has, has), shares, strict=True):
+        n = (who & answered).sum(axis=0)
+        assert found == pytest.approx(np.sqrt(share * (1 - share) / n))
 
 
-def test_errors_grow_with_what_draws_disagree_on() -> None:
+def test_errors_grow_with_doubt_about_mastery() -> None:
     rng = np.random.default_rng(1)
-    q = np.array([[True]])
-    truth = rng.random((200, 1)) < 0.5
-    responses = made_responses(np.where(truth, rng.random((200, 1)) < 0.9, rng.random((200, 1)) < 0.2))
-    still = [Draw(truth, q, np.zeros(1), np.zeros(1))] * 6
-    moving = [Draw(truth ^ (rng.random((200, 1)) < 0.1), q, np.zeros(1), np.zeros(1)) for _ in range(6)]
-    sure, unsure = (item_errors(made_fit(truth, q, draws=draws), responses) for draws in (still, moving))
+    truth = rng.random((300, 1)) < 0.5
+    responses = made_responses(np.where(truth, rng.random((300, 1)) < 0.9, rng.random((300, 1)) < 0.2))
+    sure, unsure = (item_errors(made_fit(np.where(truth, p, 1 - p), [[1]]), responses) for p in (0.999, 0.75))
     assert unsure[0][0] > sure[0][0]
     assert unsure[1][0] > sure[1][0]
+
+
+@given(st.integers(0, 200))
+@settings(max_examples=15, deadline=None)
+def test_the_order_of_models_changes_no_digit_of_errors(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    fit, responses = made_fit(rng.random((20, 3)), Q), made_responses(rng.integers(-1, 2, (20, 4)))
+    order = rng.permutation(20)
+    moved = SaemFit(
+        **(vars(fit) | {"models": tuple(fit.models[i] for i in order), "alpha": fit.alpha[order]})
+    )
+    other = ResponseMatrix(moved.models, responses.items, responses.correct[order])
+    one, two = item_errors(fit, responses), item_errors(moved, other)
+    assert np.array_equal(one, two, equal_nan=True)
 
 
 def test_an_item_that_everybody_masters_tells_no_guess() -> None:
     alpha, q = np.ones((20, 1), bool), np.ones((3, 1), bool)
     responses = made_responses(np.ones((20, 3)))
     counts = np.array([[19.0] * 3, [20.0] * 3, [0.0] * 3, [0.0] * 3])
-    fit = made_fit(
-        alpha, q, counts=counts, draws=[Draw(alpha, q, np.full(3, 0.2), np.full(3, 0.1))] * 3, pooled=True
-    )
+    fit = made_fit(alpha, q, counts=counts, pooled=True)
     rows = conform(item_table(fit, responses), ITEM_PROFILES).to_pylist()
     assert {row["status"] for row in rows} == {"no_interval"}
     assert {row["reason"] for row in rows} == {"guess: nobody lacks what it needs"}

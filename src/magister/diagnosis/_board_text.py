@@ -56,8 +56,8 @@ _KEYS = (
     "prior's. mean: of p over attributes. m/u/n: models that master it, undetermined, do not. tau, gamma: accuracy and "
     "consistency of classifying models. Labels are provisional (prov.), reviewed (rev.) or given.",
     "DINA: this study's fit. reference Q: the same with Q as it was believed to be. 2PL: a single ability. Differences "
-    "are those of DINA less the other's, paired; above 0 DINA predicts better. Their intervals are for models and items "
-    "like these. Shuffled priors are held against the real one fitted in their way.",
+    "are those of DINA less the other's, paired; above 0 DINA predicts better. Their intervals are for models and "
+    "items like these. Shuffled priors are held against the real one fitted in their way.",
 )
 Table = list[list[str]]
 

@@ -34,6 +34,7 @@ DUPLICATE_FROM = 0.95
 """Attributes whose mastery correlates this much over models are not two attributes."""
 NEEDED = 0.5
 """An item needs an attribute from above this posterior probability."""
+_EDGE = 1e-9
 CORRECTIONS = ("prior_confirmed", "added_process", "reassigned", "reduced")
 """What became of an item's reference: kept as it is; kept with more; some of it replaced; some of it gone."""
 
@@ -240,41 +241,50 @@ def correlation_table(fit: SaemFit) -> pa.Table:
 
 
 def item_errors(fit: SaemFit, responses: ResponseMatrix) -> tuple[Array, Array]:
-    """Standard errors of guess and slip from the draws, as from imputed mastery.
+    """Standard errors of guess and slip, from the cross-products of the scores of each item.
 
-    In every draw it is known who has all that an item needs; guess and slip are shares of counts then. Their variance
-    is the mean of the binomial ones plus (1 + 1 / D) times that between the D draws.
+    A model has all that an item needs with probability w_i, the product of its posterior mastery of what is needed. The
+    scores of c = 1 - slip and g = guess are w (x - c) / (c (1 - c)) and (1 - w) (x - g) / (g (1 - g)); the inverse of
+    their summed products is the variance. Doubt about Q is not in it.
 
     Args:
-        fit: with draws.
+        fit: J items.
         responses: of the same models and items.
 
     Returns:
-        Errors of guess and slip, J each; NaN with fewer than two draws, and where no draw has a response to count.
+        Errors of guess and slip, J each; NaN where no response tells of it.
 
     References:
-        Rubin (1987), Multiple Imputation for Nonresponse in Surveys, section 3.3.
+        de la Torre (2009), Journal of Educational and Behavioral Statistics 34, 115-130, appendix.
     """
-    draws = [draw for chain in fit.chains for draw in chain.draws]
-    items = len(fit.items)
-    if len(draws) < 2:
-        return np.full(items, np.nan), np.full(items, np.nan)
-    answered = responses.answered
-    right = responses.correct == 1
-    shares, variances, counts = (np.empty((2, len(draws), items)) for _ in range(3))
-    for d, draw in enumerate(draws):
-        # Counts of attributes are small whole numbers: exact in any order.
-        able = (~draw.alpha).astype(np.float32) @ draw.q.T.astype(np.float32) == 0
-        for part, who in enumerate((~able, able)):
-            n = (answered & who).sum(axis=0)
-            hits = (right & answered & who).sum(axis=0)
-            share = (hits + 1) / (n + 2)
-            shares[part, d], counts[part, d] = share, n
-            variances[part, d] = share * (1 - share) / (n + 2)
-    between = shares.var(axis=1, ddof=1)
-    errors = np.sqrt(variances.mean(axis=1) + (1 + 1 / len(draws)) * between)
-    errors[counts.max(axis=1) == 0] = np.nan
-    return errors[0], errors[1]
+    order = np.argsort(np.asarray(responses.models))
+    mastered, correct = fit.alpha[order], responses.correct[order]
+    rows, which = np.unique(fit.q > NEEDED, axis=0, return_inverse=True)
+    has = np.stack([np.prod(mastered[:, row], axis=1) for row in rows], axis=1)[:, which.ravel()]
+    answered, right = correct >= 0, correct == 1
+    c, g = (np.clip(chance, _EDGE, 1 - _EDGE) for chance in (1 - fit.slip, fit.guess))
+    of_slip = np.where(answered, has * (right - c) / (c * (1 - c)), 0.0)
+    of_guess = np.where(answered, (1 - has) * (right - g) / (g * (1 - g)), 0.0)
+    # Weights say whether anybody tells of it: scores vanish too where all are as expected.
+    tells_slip = np.where(answered, has, 0.0).sum(axis=0) >= LEAST_ITEMS
+    tells_guess = np.where(answered, 1 - has, 0.0).sum(axis=0) >= LEAST_ITEMS
+    both, slips, guesses = (
+        (of_slip * of_guess).sum(axis=0),
+        (of_slip**2).sum(axis=0),
+        (of_guess**2).sum(axis=0),
+    )
+    both = np.where(tells_slip & tells_guess, both, 0.0)
+    found = []
+    for told, own, other, other_told in (
+        (tells_guess, guesses, slips, tells_slip),
+        (tells_slip, slips, guesses, tells_guess),
+    ):
+        # What is left of the information after the other parameter has been estimated.
+        taken = np.where(other_told & (other > 0), both**2 / np.where(other > 0, other, 1.0), 0.0)
+        left = np.where(told, own - taken, 0.0)
+        some = left > _EDGE * own
+        found.append(np.where(some, 1 / np.sqrt(np.where(some, left, 1.0)), np.nan))
+    return found[0], found[1]
 
 
 def item_table(fit: SaemFit, responses: ResponseMatrix, known: ItemFit | None = None) -> pa.Table:
@@ -326,9 +336,13 @@ def _no_error(guess: bool, slip: bool, mastered: float, other: float) -> str:
     """Why an item has no error of its guess or slip; empty where it has both."""
     lost = []
     if guess:
-        lost.append("guess: nobody lacks what it needs" if other < LEAST_ITEMS else "guess: no draws")
+        lost.append(
+            "guess: nobody lacks what it needs" if other < LEAST_ITEMS else "guess: too little tells of it"
+        )
     if slip:
-        lost.append("slip: nobody masters what it needs" if mastered < LEAST_ITEMS else "slip: no draws")
+        lost.append(
+            "slip: nobody masters what it needs" if mastered < LEAST_ITEMS else "slip: too little tells of it"
+        )
     return "; ".join(lost)
 
 
