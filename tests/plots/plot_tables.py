@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from magister.contracts.arena_tables import ARENA_ABLATION
+from magister.contracts.diagnosis_tables import ITEM_PROFILES, K_CURVE, K_MEASURES, MASTERY, Q_ENTRIES
 from magister.contracts.schemas import (
     ABLATION_AGREEMENT,
     ABLATIONS,
@@ -252,3 +253,59 @@ def external(
         league, "wrong", tuple(sorted(teachers)), scores[order], replicates[:, order], clusters
     )
     return table, meta_evaluation([one], table, ModelBootstrap(100, 0))
+
+
+def mastery(models: Sequence[str], attributes: int = 6, support: str = "supported") -> pa.Table:
+    """Mastery of some attributes; the last is known from the prior alone."""
+    rng = np.random.default_rng(8)
+    rows = []
+    for model in models:
+        for k, p in enumerate(rng.beta(0.4, 0.4, attributes).tolist(), start=1):
+            prior = k == attributes
+            state = "mastered" if p >= 0.8 else "not_mastered" if p <= 0.2 else "undetermined"
+            row: Row = {"model": model, "attribute": f"a{k:02d}", "label": f"skill {k}", "p": p, "sd": 0.1}
+            row |= {"n_items": 0.0 if prior else 4.0, "basis": "prior" if prior else "responses"}
+            rows.append(row | {"state": "undetermined" if prior else state, "support": support})
+    return made(MASTERY, rows)
+
+
+def q_entries(items: Sequence[str], attributes: int = 5) -> pa.Table:
+    """A Q-matrix of which every third item has changed."""
+    rng = np.random.default_rng(9)
+    rows = []
+    for n, item in enumerate(items):
+        before, after = n % attributes, (n + (n % 3 == 0)) % attributes
+        for k in range(attributes):
+            had, has = k == before, k == after
+            pattern = {(True, True): "kept", (True, False): "dropped", (False, True): "added"}
+            p = float(rng.uniform(0.6, 1) if has else rng.uniform(0, 0.4))
+            row: Row = {"item_id": item, "attribute": f"a{k:02d}", "reference": had, "posterior": p}
+            rows.append(
+                row
+                | {"prior": 0.8 if had else 0.2, "pattern": pattern.get((had, has), "absent"), "log_odds": p}
+            )
+    return made(Q_ENTRIES, rows)
+
+
+def item_profiles(items: Sequence[str], change: Callable[[Row], Row] = lambda row: {}) -> pa.Table:
+    """Items of which the first is held at the least distance."""
+    rng = np.random.default_rng(10)
+    rows = []
+    for n, item in enumerate(items):
+        guess, slip = float(rng.uniform(0.05, 0.4)), float(rng.uniform(0.05, 0.4))
+        row: Row = {"item_id": item, "guess": guess, "slip": slip, "discrimination": 1 - guess - slip}
+        row |= {"guess_se": 0.03, "slip_se": 0.02, "pooled": n == 0, "status": "ok", "attributes": ["a01"]}
+        rows.append(row | change(row))
+    return made(ITEM_PROFILES, rows)
+
+
+def k_curve(change: Callable[[Row], Row] = lambda row: {}) -> pa.Table:
+    """Measures at four numbers of attributes."""
+    rows = []
+    for k in (4, 8, 16, 28):
+        for n, measure in enumerate(K_MEASURES):
+            value = 0.9 - 0.01 * k - 0.1 * n
+            row: Row = {"k": k, "measure": measure, "chosen": k == 8, "status": "ok", "value": value, "n": 50}
+            row |= interval(value, 0.02) if measure == "held_out_loglik" else {}
+            rows.append(row | change(row))
+    return made(K_CURVE, rows)

@@ -21,6 +21,7 @@ from matplotlib import font_manager
 
 from magister import plots
 from magister.contracts.arena_tables import ARENA_ABLATION
+from magister.contracts.diagnosis_tables import ITEM_PROFILES, K_CURVE, MASTERY, Q_ENTRIES
 from magister.contracts.schemas import (
     ABLATION_AGREEMENT,
     ABLATIONS,
@@ -42,8 +43,13 @@ PLOTS: dict[str, Make] = {
     "changes": lambda who: plots.changes(tables.ablations(who)),
     "contamination": lambda who: plots.contamination(tables.contamination(who)),
     "convergence": lambda who: plots.convergence(tables.ablations(who), tables.agreement()),
+    "item_plot": lambda who: plots.item_plot(tables.item_profiles(who), "sums"),
+    # It has no names but that of its study.
+    "k_curve": lambda who: plots.k_curve(tables.k_curve(), " ".join(who)),
     "leave_one_out": lambda who: plots.leave_one_out(tables.ablations(who)),
+    "mastery_map": lambda who: plots.mastery_map(tables.mastery(who), "sums"),
     "meta_scatter": lambda who: plots.meta_scatter(tables.teaching_board(who), *tables.external(who)),
+    "q_map": lambda who: plots.q_map(tables.q_entries(who), "sums"),
     "rank_intervals": lambda who: plots.rank_intervals(tables.standings(who)),
     "selection_curves": lambda who: plots.selection_curves(tables.arena_ablation(who), "duel"),
     "teaching_curve": lambda who: plots.teaching_curve(tables.metrics(who)),
@@ -54,10 +60,14 @@ EMPTY: dict[str, Callable[[], str]] = {
     "changes": lambda: plots.changes(empty(ABLATIONS)),
     "contamination": lambda: plots.contamination(empty(CONTAMINATION)),
     "convergence": lambda: plots.convergence(empty(ABLATIONS), empty(ABLATION_AGREEMENT)),
+    "item_plot": lambda: plots.item_plot(empty(ITEM_PROFILES), "sums"),
+    "k_curve": lambda: plots.k_curve(empty(K_CURVE), "sums"),
     "leave_one_out": lambda: plots.leave_one_out(empty(ABLATIONS)),
+    "mastery_map": lambda: plots.mastery_map(empty(MASTERY), "sums"),
     "meta_scatter": lambda: plots.meta_scatter(
         empty(TEACHING_BOARD), empty(META_NAMES), empty(META_EVALUATION)
     ),
+    "q_map": lambda: plots.q_map(empty(Q_ENTRIES), "sums"),
     "rank_intervals": lambda: plots.rank_intervals(empty(STANDINGS)),
     "selection_curves": lambda: plots.selection_curves(empty(ARENA_ABLATION), "duel"),
     "teaching_curve": lambda: plots.teaching_curve(empty(METRICS_TABLE)),
@@ -220,6 +230,9 @@ UNKNOWN: dict[str, Callable[[list[str]], str]] = {
     "convergence": lambda who: plots.convergence(
         tables.ablations(who, change=unknown("", "value", "status", "reason")), tables.agreement()
     ),
+    "k_curve": lambda who: plots.k_curve(
+        tables.k_curve(change=unknown("", "value", "status", "reason")), " ".join(who)
+    ),
     "leave_one_out": lambda who: plots.leave_one_out(
         tables.ablations(who, change=unknown("", "value", "status", "reason"))
     ),
@@ -354,6 +367,52 @@ def test_a_scatter_can_be_of_one_board_alone() -> None:
     alone = parsed(plots.meta_scatter(board, one, meta))[1]
     assert "arena" in alone
     assert "League main, board bench" not in alone
+
+
+def test_a_study_that_is_not_supported_looks_and_says_otherwise() -> None:
+    who = tables.names(5)
+    title, _ = parsed(plots.mastery_map(tables.mastery(who, support="not_supported"), "sums"))
+    assert "NOT SUPPORTED by the controls" in title
+    grey, blue = (
+        plots.mastery_map(tables.mastery(who, support=support), "sums")
+        for support in ("not_supported", "supported")
+    )
+    assert "#0072b2" not in grey.lower()
+    assert grey != blue
+    assert "NOT SUPPORTED" not in blue
+
+
+def test_of_many_models_attributes_and_items_the_first_are_shown_and_the_rest_counted() -> None:
+    who = [f"m{n:04d}" for n in range(300)]
+    svg = plots.mastery_map(tables.mastery(who, attributes=70), "sums")
+    _, about = parsed(svg)
+    assert "Shown: 40 of 300 models, those with the highest mean." in about
+    assert "Shown: 60 of 70 attributes, the first by name." in about
+    assert (
+        "Shown: 40 of 300 items, those with most changes."
+        in parsed(plots.q_map(tables.q_entries(who), "sums"))[1]
+    )
+    assert "Errors are in the table." in parsed(plots.item_plot(tables.item_profiles(who), "sums"))[1]
+    assert len(svg) < 2_000_000
+
+
+def test_models_stand_in_the_order_of_their_mean_and_equal_ones_in_that_of_their_names() -> None:
+    table = tables.mastery(["bob", "ann"])
+    flat = table.set_column(table.column_names.index("p"), "p", pa.array([0.5] * table.num_rows))
+    about = parsed(plots.mastery_map(flat, "sums"))[1]
+    assert about.index("ann:") < about.index("bob:")
+
+
+def test_what_became_of_an_entry_is_said() -> None:
+    about = parsed(plots.q_map(tables.q_entries(["one", "two"]), "sums"))[1]
+    assert "entries: 1 kept, 1 added, 1 dropped; 1 item changed." in about
+    assert "sums, one: dropped a00" in about
+
+
+def test_an_item_without_an_error_says_why() -> None:
+    bare = {"guess_se": None, "status": "no_interval", "reason": "guess: nobody lacks what it needs"}
+    about = parsed(plots.item_plot(tables.item_profiles(["one"], change=lambda row: bare), "sums"))[1]
+    assert "Without interval: one: guess: nobody lacks what it needs." in about
 
 
 def test_the_typeface_is_the_one_that_ships_with_matplotlib() -> None:

@@ -30,6 +30,8 @@ MASTERY_STATES = ("mastered", "not_mastered", "undetermined")
 """By posterior probability: from 0.8, to 0.2, between."""
 SUPPORT = ("supported", "not_supported", "undetermined")
 """What the controls say of the profiles of a study."""
+MASTERY_BASES = ("responses", "prior")
+"""Whether any answered item tells of the attribute for the model; without one, `p` is what the prior believes."""
 Q_PATTERNS = ("kept", "dropped", "added", "absent")
 """Reference and posterior (above 0.5) of an entry: both, the first alone, the second alone, neither."""
 K_MEASURES = ("stability", "smallest", "silhouette", "held_out_loglik")
@@ -185,7 +187,8 @@ SAEM_TRACE = Contract(
     ranges={"sweep": (1, 1e9)},
 )
 # A model's mastery of an attribute. `n_items`: answered items that tell of it (mean over draws); `mcse`: Monte Carlo
-# standard error of `p`; `support`: what the controls of the study say.
+# standard error of `p`; `basis` is `prior` where no answered item tells of it: then `p` is the prior's and the state
+# undetermined. `support`: what the controls of the study say.
 MASTERY = Contract(
     "mastery",
     _schema(
@@ -196,13 +199,14 @@ MASTERY = Contract(
             "p": _f,
             "sd": _f,
             "n_items": _f,
+            "basis": _s,
             "state": _s,
             "support": _s,
         },
         {"mcse": _f},
     ),
     key=("model", "attribute"),
-    allowed={"state": MASTERY_STATES, "support": SUPPORT},
+    allowed={"basis": MASTERY_BASES, "state": MASTERY_STATES, "support": SUPPORT},
     ranges={"p": _SHARE, "sd": (0.0, 0.5), "n_items": _COUNT},
 )
 # `prevalence`: mean mastery over models, with an interval over models. `accuracy` tau_k and `consistency` gamma_k of
@@ -260,18 +264,20 @@ Q_ENTRIES = Contract(
     ranges={"prior": _SHARE, "posterior": _SHARE},
 )
 # How well held-out responses are predicted; `difference` is that of DINA with the study's prior less the predictor's
-# (positive: DINA is better, also for Brier scores), paired, its interval by models and items.
+# (positive: DINA is better, also for Brier scores), paired. Intervals are for models and items like these, by a
+# two-way cluster-robust variance; `seed` and `share` are those of the choice of cells. The placebo's values are means
+# over its draws; they are held against the real prior under the placebo's own settings.
 PREDICTIONS = Contract(
     "predictions",
     _schema(
         {"predictor": _s, "measure": _s, "status": _s, "reason": _s, "n": _i, "n_models": _i, "n_items": _i}
-        | {"resamples": _i, "seed": _i, "level": _f},
+        | {"seed": _i, "share": _f, "level": _f},
         dict.fromkeys(("value", "ci_low", "ci_high"), _f)
         | dict.fromkeys(("difference", "difference_ci_low", "difference_ci_high"), _f),
     ),
     key=("predictor", "measure"),
     allowed={"predictor": PREDICTORS, "measure": PREDICTION_MEASURES, "status": METRIC_STATUSES},
-    ranges={"level": _SHARE} | dict.fromkeys(("n", "n_models", "n_items", "resamples"), _COUNT),
+    ranges=dict.fromkeys(("level", "share"), _SHARE) | dict.fromkeys(("n", "n_models", "n_items"), _COUNT),
 )
 # Fits under the prior with its rows permuted; draw 0 is the real prior. `share_kept`: of the prior's reference entries,
 # those that the posterior keeps.

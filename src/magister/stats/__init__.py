@@ -56,6 +56,7 @@ from magister.stats._power import (
 )
 from magister.stats._proportion import clopper_pearson, wilson
 from magister.stats._rank import Ranks, rank_intervals, shared_ranks, significance_groups
+from magister.stats._two_way import two_way_intervals
 
 __all__ = [
     "EXACT_CLUSTERS",
@@ -111,6 +112,7 @@ __all__ = [
     "student_weights",
     "swapped_pairs",
     "tails_are_empty",
+    "two_way_intervals",
     "weighted_kappa",
     "williams",
     "wilson",
