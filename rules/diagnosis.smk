@@ -27,13 +27,36 @@ def studies_where(holds):
     return "|".join(re.escape(name) for name, study in STUDIES.items() if holds(study)) or "(?!)"
 
 
-def given_file(option):
-    """A file that the rule's study names, or none."""
-    return lambda wildcards: getattr(study_of(wildcards), option) or []
+def numbers_tried(study):
+    """Numbers of attributes that clusters are made for."""
+    return [study.attributes] if study.attributes else DIAGNOSIS.clusters.tried
+
+
+def own_items(wildcards):
+    """Where the texts of a study's items come from: the pipeline's, a file of their own, the responses' files."""
+    study = study_of(wildcards)
+    if study.datasets:
+        return {"items_table": "data/items/items.parquet", "gate": "data/items/gate.json"}
+    files = {"items_file": study.texts} if study.texts else {"files": matrix_files(wildcards)}
+    return files | {"responses": f"data/diagnosis/studies/{wildcards.study}/responses.parquet"}
+
+
+def matrix_files(wildcards):
+    """Files of the responses that others have collected."""
+    study = study_of(wildcards)
+    return study.logs if study.kind == "logs" else [study.path]
+
+
+def matrix_section(wildcards):
+    """How they are read."""
+    study = FULL["diagnosis"]["studies"][wildcards.study]
+    form = study["log_form"] if study["kind"] == "logs" else study["matrix"]
+    return {"kind": study["kind"], "form": form | {"unparsed": DIAGNOSIS.unparsed}}
 
 
 wildcard_constraints:
     study=r"[^/]+",
+    k=r"\d+",
 
 
 def examined_section(wildcards):
@@ -42,7 +65,7 @@ def examined_section(wildcards):
     return section(
         model=model_params(wildcards.model),
         datasets=sorted({dataset for study in mine for dataset in study.datasets}),
-        **diagnosis_options("answer_as"),
+        answer_as=DIAGNOSIS.answer_as,
         max_tokens=DIAGNOSIS.max_tokens,
     )
 
@@ -66,7 +89,136 @@ rule diagnosis_requests:
     shell:
         step(
             "diagnosis.diagnosis_requests",
-            ["items_table", "fingerprint", "prompt"],
+            ["items_table", "gate", "fingerprint", "prompt"],
             ["requests"],
             ["model"],
         )
+
+
+rule diagnosis_answers:
+    input:
+        code=code("diagnosis.diagnosis_answers"),
+        items_table="data/items/items.parquet",
+        responses="data/diagnosis/answers/{model}.responses.jsonl",
+        fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
+        prompt=prompt_file("answer", DIAGNOSIS.prompts.answer),
+    output:
+        answers="data/diagnosis/answers/{model}.parquet",
+    log:
+        "logs/diagnosis_answers/{model}.log",
+    params:
+        section=examined_section,
+    message:
+        "Reading the answers of {wildcards.model}"
+    shell:
+        step(
+            "diagnosis.diagnosis_answers",
+            ["items_table", "responses", "fingerprint", "prompt"],
+            ["answers"],
+            ["model"],
+        )
+
+
+rule diagnosed_items:
+    input:
+        unpack(own_items),
+        code=code("diagnosis.diagnosed_items"),
+    output:
+        items="data/diagnosis/studies/{study}/items.parquet",
+    log:
+        "logs/diagnosed_items/{study}.log",
+    params:
+        section=lambda wildcards: section(
+            **(
+                study_options(wildcards, "datasets", "item_type")
+                if study_of(wildcards).datasets
+                else matrix_section(wildcards)
+            ),
+            columns=study_of(wildcards).text_columns,
+        ),
+    message:
+        "Texts of the items of {wildcards.study}"
+    shell:
+        step(
+            "diagnosis.diagnosed_items",
+            ["items_table", "gate", "items_file", "files", "responses"],
+            ["items"],
+            ["study"],
+        )
+
+
+rule response_matrix:
+    input:
+        code=code("diagnosis.response_matrix"),
+        items_table="data/items/items.parquet",
+        answers=lambda wildcards: [
+            f"data/diagnosis/answers/{name}.parquet" for name in study_of(wildcards).models
+        ],
+    output:
+        responses="data/diagnosis/studies/{study}/responses.parquet",
+    log:
+        "logs/response_matrix/{study}.log",
+    wildcard_constraints:
+        study=studies_where(lambda study: study.kind == "answers"),
+    params:
+        section=lambda wildcards: section(
+            **study_options(wildcards, "datasets"), **diagnosis_options("unparsed")
+        ),
+    message:
+        "Putting the answers of {wildcards.study} together"
+    shell:
+        step("diagnosis.response_matrix", ["items_table", "answers"], ["responses"], ["study"])
+
+
+rule import_matrix:
+    input:
+        code=code("diagnosis.import_matrix"),
+        files=matrix_files,
+    output:
+        responses="data/diagnosis/studies/{study}/responses.parquet",
+        rejected="data/diagnosis/studies/{study}/responses_rejected.parquet",
+    log:
+        "logs/import_matrix/{study}.log",
+    wildcard_constraints:
+        study=studies_where(lambda study: study.kind in ("file", "logs")),
+    params:
+        section=lambda wildcards: section(**matrix_section(wildcards)),
+    message:
+        "Reading the responses of {wildcards.study}"
+    shell:
+        step("diagnosis.import_matrix", ["files"], ["responses", "rejected"], ["study"])
+
+
+rule simulate_matrix:
+    input:
+        code=code("diagnosis.simulate_matrix"),
+        items="data/diagnosis/studies/{study}/items.parquet",
+    output:
+        responses="data/diagnosis/studies/{study}/responses.parquet",
+        mastery="data/diagnosis/studies/{study}/true_mastery.parquet",
+    log:
+        "logs/simulate_matrix/{study}.log",
+    wildcard_constraints:
+        study=studies_where(lambda study: study.kind == "simulated"),
+    params:
+        section=lambda wildcards: section(**study_options(wildcards, "simulation")),
+    message:
+        "Simulating the models of {wildcards.study}"
+    shell:
+        step("diagnosis.simulate_matrix", ["items"], ["responses", "mastery"], ["study"])
+
+
+rule screen_responses:
+    input:
+        code=code("diagnosis.screen_responses"),
+        responses="data/diagnosis/studies/{study}/responses.parquet",
+    output:
+        screening="data/diagnosis/studies/{study}/screening.parquet",
+    log:
+        "logs/screen_responses/{study}.log",
+    params:
+        section=section(**diagnosis_options("screening")),
+    message:
+        "Screening the responses of {wildcards.study}"
+    shell:
+        step("diagnosis.screen_responses", ["responses"], ["screening"], ["study"])
