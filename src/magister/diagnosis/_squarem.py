@@ -7,6 +7,7 @@ steps it leaps from is taken back, so that the objective never falls.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -117,8 +118,9 @@ def leap(
             final, _ = em(second)
             return FixedPoint(second, final, walk.change, walk.steps, converged, [*trace, middle, final])
         step, curve = first - point, second - 2 * first + point
-        bend = float(np.sqrt(np.sum(curve**2)))
-        length = float(np.sqrt(np.sum(step**2))) / bend if bend > 0 else 1.0
+        # Exact sums: the length does not depend on the order of parameters.
+        bend = math.sqrt(math.fsum(curve**2))
+        length = math.sqrt(math.fsum(step**2)) / bend if bend > 0 else 1.0
         landing = project(point + 2 * length * step + length**2 * curve) if length > 1 else second
         reached, after = walk(landing)
         if not reached >= middle:  # lower, or no number at all

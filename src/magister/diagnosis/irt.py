@@ -3,8 +3,9 @@
 P(x_ij = 1) = 1 / (1 + exp(-(slope_j theta_i + intercept_j))), theta ~ N(0, 1), by marginal maximum likelihood over a
 fixed grid of abilities (Bock and Aitkin 1981, Psychometrika 46). Slopes and intercepts have weak normal priors whose
 means are estimated (Mislevy 1986, Psychometrika 51), so that an item that all or none get right, and a study of few
-models, have finite estimates: slope_j / m ~ N(1, 0.5^2) and intercept_j ~ N(d, 3^2), m and d free. The prior of slopes
-is of their ratio to the typical one: however many items there are, the scale is that of the abilities.
+models, have finite estimates: slope_j / m ~ N(1, 0.5^2) and intercept_j ~ N(d + e slope_j, 3^2), with m and d free and
+e ~ N(0, 1). Another mean or SD of the abilities hardly changes the prior of the items: however many items there are,
+location and scale are set by the models. With absolute priors, many items push few models off their N(0, 1).
 
 Products of matrices are on a grid: each number is rounded to a multiple of a power of two so small that sums of them
 are exact in float64. So the result does not depend on a BLAS, on threads, or on the order of models and items.
@@ -30,7 +31,8 @@ Array = NDArray[np.float64]
 SLOPE_SD, INTERCEPT_SD = 0.5, 3.0
 FARTHEST = 6.0
 """Abilities beyond -6 and 6 are not looked at."""
-_COARSE = 0.2
+_WIDEST = 0.2
+_COARSE_STEPS = 100
 _STEPS_IN_SD = 1.5
 """Distance of nodes in posterior SDs of the best known ability: an error of about 1e-4 of the trapezoidal rule."""
 _MOST_NODES = 601
@@ -38,8 +40,8 @@ _STEEPEST, _MOST_INTERCEPT = 15.0, 30.0
 _LOGIT_BITS = 7
 """15 x 6 + 30 is below 2^7."""
 _SHARE_BITS = 26
+_TYPICAL = 3
 _HALVINGS = 20
-_RESCALINGS = 3
 _FLATTEST = 0.05
 
 
@@ -56,10 +58,10 @@ def fit_2pl(
     Args:
         responses: N models x J items of 1, 0 and missing (see `response_matrix`). Missing responses are ignored: they
             are taken as missing at random.
-        slope_sd: SD of the prior of slope / typical slope. Slopes may be negative.
-        intercept_sd: SD of the intercepts' prior.
+        slope_sd: SD of the prior of slope / m. Slopes may be negative.
+        intercept_sd: SD of the intercepts' prior about d + e slope.
         tolerance: stop when slopes and intercepts change by less in an EM step.
-        steps: EM steps at most, on each of the two grids of abilities (a coarse one first).
+        steps: EM steps at most on the final grid of abilities, which the items found on a first one set.
 
     Returns:
         The fit; predictions are posterior means of P(right) given all observed responses of the model, for a missing
@@ -77,9 +79,11 @@ def fit_2pl(
         raise UserError("2PL: expected SDs and a tolerance above 0 and at least 1 step")
     data = _data(matrix)
     prior = _Prior(slope_sd, intercept_sd)
-    coarse = _maximise(data, prior, _nodes(_COARSE), _start(data), Stop(10 * tolerance, 1e-7, steps))
-    spacing = min(_COARSE, _STEPS_IN_SD / math.sqrt(1 + _most_information(data, coarse.point)))
-    nodes = _nodes(spacing)
+    start = _start(data, prior)
+    coarse = _maximise(
+        data, prior, _nodes_for(data, start), start, Stop(10 * tolerance, 1e-7, min(steps, _COARSE_STEPS))
+    )
+    nodes = _nodes_for(data, coarse.point)
     best = _maximise(data, prior, nodes, coarse.point, Stop(tolerance, 1e-9, steps))
     return _result(matrix, data, best, nodes, coarse.steps)
 
@@ -105,10 +109,15 @@ class _Prior:
     slope_sd: float
     intercept_sd: float
 
+    def log_density(self, point: Array) -> float:
+        """Of all items and of e, up to a constant; summed exactly, in whatever order the items are."""
+        slope, intercept, typical = _split(point)
+        return math.fsum(self.of_items(slope, intercept, typical)) - 0.5 * float(typical[2]) ** 2
+
     def of_items(self, slope: Array, intercept: Array, typical: Array) -> Array:
-        """Log-density of each item, up to a constant; `typical`: typical slope and intercept."""
+        """Log-density of each item, up to a constant; `typical`: m, d and e."""
         by_slope = ((slope / typical[0] - 1) / self.slope_sd) ** 2
-        by_intercept = ((intercept - typical[1]) / self.intercept_sd) ** 2
+        by_intercept = ((intercept - typical[1] - typical[2] * slope) / self.intercept_sd) ** 2
         density: Array = -0.5 * (by_slope + by_intercept)
         return density
 
@@ -135,41 +144,44 @@ def _nodes(spacing: float) -> _Nodes:
     return _Nodes(theta, np.log(density / math.fsum(density)))
 
 
-def _start(data: _Data) -> Array:
+def _nodes_for(data: _Data, point: Array) -> _Nodes:
+    """As near to each other as these items need it."""
+    return _nodes(min(_WIDEST, _STEPS_IN_SD / math.sqrt(1 + _most_information(data, point))))
+
+
+def _start(data: _Data, prior: _Prior) -> Array:
     """Slopes 1, intercepts from shares of right responses."""
     asked = np.full(data.items, float(data.models)) if data.answered is None else data.answered.sum(axis=0)
     share = (data.right.sum(axis=0) + 0.5) / (asked + 1)
-    return _with_typical(np.concatenate([np.ones(data.items), 1.2 * np.log(share / (1 - share))]))
+    return _with_typical(np.concatenate([np.ones(data.items), 1.2 * np.log(share / (1 - share))]), prior)
 
 
 def _maximise(data: _Data, prior: _Prior, nodes: _Nodes, start: Array, stop: Stop) -> FixedPoint:
     def em(point: Array) -> tuple[float, Array]:
         share, loglik = _expect(data, nodes, point)
-        objective = math.fsum(loglik) + math.fsum(prior.of_items(*_split(point)))
+        objective = math.fsum(loglik) + prior.log_density(point)
         after = _maximise_items(*_counts(data, share), nodes.theta, prior, point)
         return objective, _rescale(after, _abilities(data, share), nodes.theta, prior)
 
-    return leap(em, start, stop, slice(None), _within)
+    return leap(em, start, stop, slice(None), lambda point: _with_typical(point[:-_TYPICAL], prior))
 
 
 def _split(point: Array) -> tuple[Array, Array, Array]:
-    """Slopes, intercepts, and the typical slope and intercept."""
-    half = (len(point) - 2) // 2
-    return point[:half], point[half:-2], point[-2:]
+    """Slopes, intercepts, and what their prior takes as typical."""
+    half = (len(point) - _TYPICAL) // 2
+    return point[:half], point[half:-_TYPICAL], point[-_TYPICAL:]
 
 
-def _with_typical(items: Array) -> Array:
-    """Slopes and intercepts with the means of their prior that suit them best."""
+def _with_typical(items: Array, prior: _Prior) -> Array:
+    """Slopes and intercepts, and the m, d and e of their prior that suit them best (exact sums, in any order)."""
     half = len(items) // 2
     slope = np.clip(items[:half], -_STEEPEST, _STEEPEST)
     intercept = np.clip(items[half:], -_MOST_INTERCEPT, _MOST_INTERCEPT)
     level = math.fsum(slope)
-    typical = math.fsum(slope**2) / level if level > 0 else 0.0
-    return np.concatenate([slope, intercept, [max(typical, _FLATTEST), math.fsum(intercept) / half]])
-
-
-def _within(point: Array) -> Array:
-    return _with_typical(point[:-2])
+    typical = max(math.fsum(slope**2) / level if level > 0 else 0.0, _FLATTEST)
+    uneven, mean = slope - level / half, math.fsum(intercept) / half
+    turn = math.fsum(uneven * (intercept - mean)) / (math.fsum(uneven**2) + prior.intercept_sd**2)
+    return np.concatenate([slope, intercept, [typical, mean - turn * level / half, turn]])
 
 
 def _to_grid(values: Array, bits: int) -> Array:
@@ -214,21 +226,14 @@ def _rescale(point: Array, models: Array, theta: Array, prior: _Prior) -> Array:
 
     Items and the spread of abilities inform each other, so that plain EM creeps along their common scale; in the
     expanded model it does not (Liu, Rubin and Wu 1998, Biometrika 85). The items' prior is in the maximum: the
-    objective does not fall, and its maximum stays where it is.
+    objective does not fall.
     """
-    slope, intercept, _ = _split(point)
-    total = math.fsum(models)
-    uneven = slope - math.fsum(slope) / slope.size
-    centred = intercept - math.fsum(intercept) / slope.size
-    pull, hold = (
-        math.fsum(uneven * centred) / prior.intercept_sd**2,
-        math.fsum(uneven**2) / prior.intercept_sd**2,
-    )
-    mean, variance = 0.0, 1.0
-    for _ in range(_RESCALINGS):
-        mean = (math.fsum(models * theta) / variance - pull) / (total / variance + hold)
-        variance = math.fsum(models * (theta - mean) ** 2) / total
-    return _with_typical(np.concatenate([slope * math.sqrt(variance), intercept + slope * mean]))
+    slope, intercept, typical = _split(point)
+    total, turn = math.fsum(models), float(typical[2])
+    # e is to the items what the mean is to the models: its prior counts as one model.
+    mean = (math.fsum(models * theta) - turn) / (total + 1)
+    spread = math.sqrt((math.fsum(models * (theta - mean) ** 2) + (turn + mean) ** 2) / total)
+    return _with_typical(np.concatenate([slope * spread, intercept + slope * mean]), prior)
 
 
 def _maximise_items(asked: Array, right: Array, theta: Array, prior: _Prior, point: Array) -> Array:
@@ -238,10 +243,12 @@ def _maximise_items(asked: Array, right: Array, theta: Array, prior: _Prior, poi
     residual = right - asked * chance
     weight = asked * chance * (1 - chance)
     slope_precision, intercept_precision = (typical[0] * prior.slope_sd) ** -2, prior.intercept_sd**-2
-    by_slope = np.sum(residual * theta, axis=1) - (slope - typical[0]) * slope_precision
-    by_intercept = np.sum(residual, axis=1) - (intercept - typical[1]) * intercept_precision
-    aa = np.sum(weight * theta**2, axis=1) + slope_precision
-    ab = np.sum(weight * theta, axis=1)
+    turn = typical[2]
+    pull = (intercept - typical[1] - turn * slope) * intercept_precision
+    by_slope = np.sum(residual * theta, axis=1) - (slope - typical[0]) * slope_precision + turn * pull
+    by_intercept = np.sum(residual, axis=1) - pull
+    aa = np.sum(weight * theta**2, axis=1) + slope_precision + turn**2 * intercept_precision
+    ab = np.sum(weight * theta, axis=1) - turn * intercept_precision
     bb = np.sum(weight, axis=1) + intercept_precision
     step = np.stack([bb * by_slope - ab * by_intercept, aa * by_intercept - ab * by_slope]) / (
         aa * bb - ab**2
@@ -260,7 +267,7 @@ def _maximise_items(asked: Array, right: Array, theta: Array, prior: _Prior, poi
         size[worse] /= 2
     else:
         size[worse] = 0.0
-    return _with_typical(np.concatenate([slope + size * step[0], intercept + size * step[1]]))
+    return _with_typical(np.concatenate([slope + size * step[0], intercept + size * step[1]]), prior)
 
 
 def _chance(logit: Array) -> Array:
@@ -271,7 +278,7 @@ def _chance(logit: Array) -> Array:
 def _most_information(data: _Data, point: Array) -> float:
     """Of all items at one ability, where it is greatest."""
     slope, intercept, _ = _split(point)
-    chance = _chance(slope[:, None] * _nodes(_COARSE).theta + intercept[:, None])
+    chance = _chance(slope[:, None] * _nodes(_WIDEST).theta + intercept[:, None])
     information = _to_grid(slope[:, None] ** 2 * chance * (1 - chance), 20)
     return float(np.max(information.sum(axis=0)))
 
