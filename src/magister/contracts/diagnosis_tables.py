@@ -41,6 +41,7 @@ CHECKS = ("held_out", "placebo", "posterior_predictive", "convergence")
 
 _s, _i, _f, _b = pa.string(), pa.int32(), pa.float64(), pa.bool_()
 _strings = pa.list_(pa.string())
+_floats = pa.list_(pa.float64())
 _COUNT = (0.0, 1e9)
 _SHARE = (0.0, 1.0)
 
@@ -149,12 +150,19 @@ K_CURVE = Contract(
     ranges={"k": (1, 1e6), "n": _COUNT},
     may_be_empty=True,
 )
-# Means of each chain over its kept sweeps.
+# Means of each chain over its kept sweeps. `mcse`: Monte Carlo standard error of the mean of `p` over all chains.
 SAEM_MASTERY = Contract(
     "saem_mastery",
-    _schema({"chain": _i, "model": _s, "attribute": _s, "p": _f, "unlocked": _f}),
+    _schema({"chain": _i, "model": _s, "attribute": _s, "p": _f, "unlocked": _f, "mcse": _f}),
     key=("chain", "model", "attribute"),
-    ranges={"p": _SHARE, "unlocked": _COUNT, "chain": (1, 1e6)},
+    ranges={"p": _SHARE, "unlocked": _COUNT, "mcse": (0.0, 1.0), "chain": (1, 1e6)},
+)
+# Mean ability under the higher-order prior; 0 under the others.
+SAEM_ABILITIES = Contract(
+    "saem_abilities",
+    _schema({"chain": _i, "model": _s, "theta": _f}),
+    key=("chain", "model"),
+    ranges={"chain": (1, 1e6)},
 )
 SAEM_Q = Contract(
     "saem_q",
@@ -185,6 +193,17 @@ SAEM_TRACE = Contract(
     ),
     key=("chain", "sweep"),
     ranges={"sweep": (1, 1e9)},
+)
+# A few draws of each chain. `mastery` and `q` are bits, eight a byte, lowest first: of models x attributes and of items
+# x attributes, row after row. Models, items and attributes are in the order of their names, as in the other tables.
+SAEM_DRAWS = Contract(
+    "saem_draws",
+    _schema(
+        {"chain": _i, "draw": _i, "mastery": pa.binary(), "q": pa.binary(), "guess": _floats, "slip": _floats}
+    ),
+    key=("chain", "draw"),
+    ranges={"chain": (1, 1e6), "draw": (1, 1e6)},
+    may_be_empty=True,
 )
 # A model's mastery of an attribute. `n_items`: answered items that tell of it (mean over draws); `mcse`: Monte Carlo
 # standard error of `p`; `basis` is `prior` where no answered item tells of it: then `p` is the prior's and the state
@@ -315,7 +334,7 @@ MASTERY_BOARD = Contract(
 DIAGNOSIS_CONTRACTS = (
     *(RESPONSE_MATRIX, RESPONSES_REJECTED, DIAGNOSED_ITEMS, SCREENING, SIMULATED_MASTERY),
     *(CLUSTER_RUNS, Q_CLUSTERS, Q_PRIOR, LABELS_ASKED, ATTRIBUTE_LABELS, Q_ATTRIBUTES, K_CURVE),
-    *(SAEM_MASTERY, SAEM_Q, SAEM_ITEMS, SAEM_ATTRIBUTES, SAEM_TRACE),
+    *(SAEM_MASTERY, SAEM_ABILITIES, SAEM_Q, SAEM_ITEMS, SAEM_ATTRIBUTES, SAEM_TRACE, SAEM_DRAWS),
     *(MASTERY, ATTRIBUTE_PROFILES, ATTRIBUTE_CORRELATIONS, ITEM_PROFILES, Q_ENTRIES),
     *(PREDICTIONS, PLACEBO, DIAGNOSIS_CHECKS, MASTERY_BOARD),
 )

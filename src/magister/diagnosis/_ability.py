@@ -1,9 +1,9 @@
 """Priors of mastery: logit P(alpha_ik = 1) = lambda_k theta_i + d_k, with theta_i ~ N(0, 1) on a grid.
 
 On a grid of G abilities the complete data have finite sufficient statistics: how many models are at an ability, and
-how many of them master an attribute. SAEM averages these as it does the counts of right answers, and lambda and d follow
-from a weighted logistic regression of each attribute on the grid. The independent prior is the same with G = 1 and
-theta = 0.
+how many of them master an attribute. SAEM averages these as it does the counts of right answers, and lambda and d
+follow from a weighted logistic regression of each attribute on the grid. The independent prior is the same with G = 1
+and theta = 0.
 
 References:
     de la Torre and Douglas (2004), Psychometrika 69, equation 7: the higher-order model.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from magister.diagnosis._ability import GRID
 from magister.diagnosis._state import FLAT, HIGHER_ORDER, INDEPENDENT, Data, Floats, Rules, State, Sums, Words
@@ -33,7 +34,7 @@ class SaemOptions:
         min_sweeps: sweeps of every chain at least.
         max_sweeps: at most; chains stop where they are checked, so the last check within it ends them.
         parallel_sweeps: sweeps at first in which all is drawn at once from the sweep before.
-        damping: share of mastery that such a sweep draws anew.
+        damping: share of mastery that such a sweep leaves as it was.
         delta: least c - g of an item.
         draws: draws that a chain hands out.
     """
@@ -42,7 +43,7 @@ class SaemOptions:
     min_sweeps: int = 200
     max_sweeps: int = 5000
     parallel_sweeps: int = 100
-    damping: float = 0.35
+    damping: float = 0.3
     delta: float = 0.05
     draws: int = 25
 
@@ -88,6 +89,7 @@ def pack_data(
         valid=pack(np.ones((len(matrix.models), 1), dtype=bool))[0],
         logit=np.log(inside / (1 - inside)),
         free=free.astype(np.uint8),
+        closed=np.where(free, 2, r).astype(np.uint8),
         n_free=free.sum(axis=1).astype(np.int32),
         n_right=(matrix.correct == 1).sum(axis=0).astype(np.float64),
         n_answered=matrix.answered.sum(axis=0).astype(np.float64),
@@ -125,14 +127,14 @@ def start_chain(matrix: ResponseMatrix, prior: QPrior, seed: int, chain: int) ->
         limit = np.median(score, axis=0)
         return Start(score > limit, reference.copy(), np.full(n_items, 0.8), np.full(n_items, 0.2))
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, 0x5341, chain])))
-    quantiles = 0.3 + 0.4 * rng.random(n_attributes)
+    quantiles = 0.3 + 0.4 * rng.random((n_attributes,))
     limit = np.array([np.quantile(score[:, k], quantiles[k]) for k in range(n_attributes)])
     alpha = (score > limit) ^ (rng.random((n_models, n_attributes)) < 0.1)
     redrawn = (rng.random(reference.shape) < 0.25) & (prior.probability > 0) & (prior.probability < 1)
     q = np.where(redrawn, rng.random(reference.shape) < prior.probability, reference)
     q[~q.any(axis=1)] = reference[~q.any(axis=1)]
-    c = 0.7 + 0.2 * rng.random(n_items)
-    g = 0.1 + 0.2 * rng.random(n_items)
+    c = 0.7 + 0.2 * rng.random((n_items,))
+    g = 0.1 + 0.2 * rng.random((n_items,))
     return Start(alpha, q, c, g)
 
 
@@ -141,9 +143,6 @@ def make_state(data: Data, start: Start) -> State:
     n_words, n_items = data.right_block.shape
     n_attributes, n_grid = start.q.shape[1], len(data.theta)
     mastery = pack(start.alpha)
-    needs = np.zeros((n_items, n_attributes), np.int32)
-    for item, row in enumerate(start.q):
-        needs[item, : row.sum()] = np.flatnonzero(row)
     grid = 2.0**32
     # Abilities start at the quantile of the number of attributes mastered.
     share = start.alpha.mean(axis=1)
@@ -152,12 +151,12 @@ def make_state(data: Data, start: Start) -> State:
     ability[: len(share)] = np.clip(at, 0, n_grid - 1)
     c, g = start.right_rate, start.guess
     loading = np.full(n_attributes, 1.0 if n_grid > 1 else 0.0)
-    return State(
+    state = State(
         block=np.ascontiguousarray(mastery.T),
         mastery=mastery,
         q=start.q.astype(np.uint8),
-        needs=needs,
-        n_needs=start.q.sum(axis=1).astype(np.int32),
+        needs=np.zeros((n_items, n_attributes), np.int32),
+        n_needs=np.zeros(n_items, np.int32),
         right_rate=c.copy(),
         guess=g.copy(),
         weight_right=np.rint(np.log(c / g) * grid) / grid,
@@ -171,6 +170,14 @@ def make_state(data: Data, start: Start) -> State:
         at_theta=np.zeros(n_grid),
         mastered_at=np.zeros((n_grid, n_attributes)),
     )
+    _list_needs(state)
+    return state
+
+
+def _list_needs(state: State) -> None:
+    # Attributes that are needed first, in order.
+    state.needs[:] = np.argsort(state.q == 0, axis=1, kind="stable")
+    state.n_needs[:] = state.q.sum(axis=1)
 
 
 def make_sums(data: Data) -> Sums:
@@ -222,7 +229,8 @@ class Run:
 def new_run(data: Data, start: Start, options: SaemOptions, key: tuple[int, int], chain: int) -> Run:
     """A chain before its first sweep."""
     kind = _PRIORS[options.alpha_prior]
-    rules = Rules(*key, chain, kind, options.parallel_sweeps, options.damping, options.delta)
+    warm_up = options.min_sweeps // 2
+    rules = Rules(*key, chain, kind, warm_up, options.parallel_sweeps, options.damping, options.delta)
     n_words, n_items = data.right_block.shape
     n_attributes = data.logit.shape[1]
     draws = Draws(
@@ -255,9 +263,34 @@ def run_block(run: Run) -> None:
         run.draws.right_rate[block, number] = run.state.right_rate
     run.loglik = np.concatenate([run.loglik, *parts])
     run.blocks += 1
+    if run.sweep <= BLOCKS // 4 * run.length:
+        relabel(run)
     if run.blocks >= 4:
         changed = [float(run.sweep), *last_change([run])]
         run.changes = np.concatenate([run.changes, np.array(changed)[:, None]], axis=1)
+
+
+def relabel(run: Run) -> None:
+    """Give every attribute the place at which its items suit the prior best.
+
+    The responses do not tell the places of attributes apart, so early sweeps may leave two of them exchanged, which
+    single draws cannot undo.
+    """
+    data, state = run.data, run.state
+    q = state.q.astype(np.float64)
+    fits = q.T @ np.where(data.free, data.logit, 0.0)
+    # A closed entry may not change.
+    fits -= 1e9 * (q.T @ (data.closed == 0) + (1 - q).T @ (data.closed == 1))
+    rows, columns = linear_sum_assignment(fits, maximize=True)
+    if fits[rows, columns].sum() <= np.trace(fits) + 1e-9:
+        return
+    back = np.argsort(columns)
+    state.block[:] = state.block[:, back]
+    state.mastered_at[:] = state.mastered_at[:, back]
+    for array in (state.mastery, state.loading, state.intercept, state.prior):
+        array[:] = array[back]
+    state.q[:] = state.q[:, back]
+    _list_needs(state)
 
 
 def merge_blocks(run: Run) -> None:

@@ -156,7 +156,7 @@ def update_mastery(data, state, rules, sweep):  # type: ignore[no-untyped-def]
     total = np.empty(64, np.float64)
     numbers = np.empty((4, 16), np.uint32)
     others = np.empty(n_attributes, np.uint64)
-    share = np.uint32(min(4294967295.0, rules.damping * 4294967296.0))
+    share = np.uint32(min(4294967295.0, (1.0 - rules.damping) * 4294967296.0))
     for w in range(n_words):
         others[:] = state.block[w]
         for k in range(n_attributes):

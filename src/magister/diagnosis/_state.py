@@ -34,6 +34,8 @@ class Data(NamedTuple):
     """J x K, prior log-odds of an entry."""
     free: Bits
     """J x K, whether an entry is open."""
+    closed: Bits
+    """J x K, what an entry is that is not open; 2 where it is."""
     n_free: Ints
     """J, open entries."""
     n_right: Floats
@@ -118,6 +120,8 @@ class Rules(NamedTuple):
     chain: int
     prior_kind: int
     """0 flat, 1 independent, 2 higher order."""
+    warm_up: int
+    """First sweeps whose counts replace the averaged ones."""
     parallel_sweeps: int
     damping: float
     delta: float

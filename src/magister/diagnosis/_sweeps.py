@@ -35,7 +35,7 @@ def run_sweeps(
     at_theta = np.empty_like(state.at_theta)
     mastered_at = np.empty_like(state.mastered_at)
     for sweep in range(sweeps[0] + 1, sweeps[1] + 1):
-        gain = np.float64(sweep) ** -0.6
+        gain = np.float64(max(1, sweep - rules.warm_up)) ** -0.6
         update_mastery(data, state, rules, sweep)
         update_items(data, state, rules, sweep)
         state.counts[:] += gain * (state.drawn - state.counts)

@@ -150,9 +150,9 @@ def _check_options(options: SaemOptions, seed: int, chains: int, threads: int | 
     for name, value, low, high in bounds:
         if value < low or (high is not None and value > high):
             raise UserError(f"{name}: expected {low} to {'any' if high is None else high}, found {value}")
-    if not 0 < options.damping <= 1 or not 0 <= options.delta < 0.5:
+    if not 0 <= options.damping < 1 or not 0 <= options.delta < 0.5:
         raise UserError(
-            f"damping must be above 0 and at most 1, delta from 0 to below 0.5; found {options.damping} and "
+            f"damping must be from 0 to below 1, delta from 0 to below 0.5; found {options.damping} and "
             f"{options.delta}"
         )
 
