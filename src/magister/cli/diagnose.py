@@ -90,7 +90,7 @@ def diagnose(
     vectors: Annotated[
         Path | None, typer.Option(help="Vectors of the items, .npy; hashed words without.")
     ] = None,
-    ids: Annotated[Path | None, typer.Option(help="Item ids of the rows of --vectors.")] = None,
+    ids: Annotated[Path | None, typer.Option(help="Item ids of the rows of --vectors, .txt.")] = None,
     attributes: Annotated[
         list[int] | None, typer.Option("--attributes", "-k", help="Numbers of attributes to try. Repeatable.")
     ] = None,
@@ -325,18 +325,23 @@ def _grid_tables(found: ResponseFile, screened: pa.Table) -> dict[str, pa.Table]
 
 
 def _write_tables(out: Path | None, tables: dict[str, pa.Table], profiles: Profiles | None) -> None:
-    from magister.cli.score import write_metrics
+    from pyarrow import csv
+    from pyarrow import parquet as pq
+
+    from magister.provenance import inert
 
     if out is None:
         return
-    for name, table in tables.items():
-        write_metrics(_flat(table), out / name)
-    if profiles is not None:
-        text = json.dumps(profiles.document, sort_keys=True, ensure_ascii=False, indent=1) + "\n"
-        try:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, table in tables.items():
+            pq.write_table(table, out / f"{name}.parquet")
+            csv.write_csv(inert(_flat(table)), out / f"{name}.csv")
+        if profiles is not None:
+            text = json.dumps(profiles.document, sort_keys=True, ensure_ascii=False, indent=1) + "\n"
             (out / "verdict.json").write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"{out / 'verdict.json'}: cannot be written: {error.strerror or error}") from None
+    except OSError as error:
+        raise UserError(f"--out {out}: cannot be written: {error.strerror or error}") from None
     echo(f"Written: {len(tables)} tables in {out}", err=True)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from magister.diagnosis.matrix import ResponseMatrix
 from magister.diagnosis.prior import QPrior, point_prior
+from magister.display import counted
 from magister.errors import UserError
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ def _saem_note(fit: SaemFit) -> str:
     found = fit.diagnostics
     state = "converged" if found.converged else f"not converged ({found.reason})"
     rhat = "unknown" if math.isnan(found.rhat_items) else f"{found.rhat_items:.3f}"
-    return f"SAEM: {len(fit.chains)} chains, {found.sweeps} sweeps, {state}, R-hat of guess and slip {rhat}"
+    return f"SAEM: {counted(len(fit.chains), 'chain')}, {found.sweeps} sweeps, {state}, R-hat of guess and slip {rhat}"
 
 
 def _exact(matrix: ResponseMatrix, prior: QPrior) -> tuple[SaemFit, Any, str]:
