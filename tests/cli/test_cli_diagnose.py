@@ -252,9 +252,3 @@ def test_mistakes_are_told_with_what_to_do(
     done = run("diagnose", *arguments)
     assert done.code == 2
     assert says in " ".join(done.err.split())
-
-
-def test_the_help_has_an_example(run: Run) -> None:
-    done = run("diagnose", "--help")
-    assert done.code == 0
-    assert "magister diagnose responses.csv --q q.csv" in " ".join(done.out.split())
