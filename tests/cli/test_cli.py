@@ -28,6 +28,7 @@ COMMANDS = (
     ("board", "teaching"),
     ("board", "arena"),
     ("board", "all"),
+    ("diagnose",),
     ("rate",),
     ("restore",),
     ("score-teaching",),

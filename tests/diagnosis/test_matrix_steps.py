@@ -13,8 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from matrix_tables import answer, answers, diagnosed, pipeline_items
 
+from magister.config.models import ModelConfig
 from magister.contracts import schemas
 from magister.contracts.diagnosis_tables import DIAGNOSIS_CONTRACTS
+from magister.llm import Speaker
+from magister.prompts import load_prompt
+from magister.teaching.answers import answer_requests
 from scripts.diagnosis import (
     diagnosed_items,
     import_matrix,
@@ -24,6 +28,7 @@ from scripts.diagnosis import (
 )
 from scripts.step import Step, run_step
 
+ROOT = Path(__file__).resolve().parents[2]
 FORM = {"layout": "auto", "columns": {}, "ignore": [], "empty": "unparsed", "unparsed": "wrong"}
 LIMITS = {
     "min_models": 1,
@@ -176,3 +181,33 @@ def test_simulated_responses_are_screened_as_any(step, tmp_path: Path, capsys) -
         ("twin", "simulated-0001", ["duplicate"])
     ]
     assert "s: 1 model duplicate (1 left out): twin (of simulated-0001)" in capsys.readouterr().err
+
+
+def test_requests_are_those_of_a_leagues_zero_shot_where_model_prompt_and_items_are() -> None:
+    def keys(items: pa.Table, version: str = "v1", persona: str | None = None, **changes: Any) -> set[str]:
+        model = ModelConfig.model_validate({"engine": "scripted", "script": "student", "system": persona})
+        asked = answer_requests(
+            items,
+            Speaker("ann", model, {"engine": "scripted"}),
+            load_prompt(ROOT / f"prompts/answer/{version}.md"),
+            **{"answer_as": "text", "max_tokens": 9} | changes,
+        )
+        return {row["custom_id"] for row in asked}
+
+    items = pipeline_items("i1", "i2", "i3")
+    league = keys(items)
+    # Both steps are one function; the data sets that are asked choose requests and change none.
+    assert keys(items.slice(1, 2)) < league
+    turned = items.set_column(
+        items.column_names.index("options"),
+        items.schema.field("options"),
+        pa.array([["b", "a"]] * 3, pa.list_(pa.string())),
+    )
+    others = [
+        keys(items, "v2"),
+        keys(items, persona="You doubt."),
+        keys(items, answer_as="letter"),
+        keys(items, max_tokens=10),
+        keys(turned),
+    ]
+    assert all(not league & other for other in others)

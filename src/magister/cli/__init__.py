@@ -10,6 +10,8 @@ from typing import NoReturn
 import typer
 
 from magister.cli import arena, board, items, models, plan
+from magister.cli.diagnose import EXAMPLE as DIAGNOSE_EXAMPLE
+from magister.cli.diagnose import diagnose
 from magister.cli.rate import EXAMPLE as RATE_EXAMPLE
 from magister.cli.rate import rate
 from magister.cli.restore import restore
@@ -33,6 +35,7 @@ app.add_typer(board.app, name="board")
 app.add_typer(plan.app, name="plan")
 app.add_typer(arena.app, name="arena")
 app.command(epilog="Example: magister restore --remote archive")(restore)
+app.command("diagnose", epilog=DIAGNOSE_EXAMPLE)(diagnose)
 app.command("rate", epilog=RATE_EXAMPLE)(rate)
 app.command("score-teaching", epilog=EXAMPLE)(score_teaching)
 app.command("select", epilog=SELECT_EXAMPLE)(select_command)
