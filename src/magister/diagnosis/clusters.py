@@ -48,7 +48,6 @@ class Clustering:
         runs: how many, each with a seed of its own.
         share: of the items that a run draws.
         seed: of all runs.
-        linkage: of the consensus.
     """
 
     neighbours: int = 15
@@ -57,7 +56,6 @@ class Clustering:
     runs: int = 50
     share: float = 0.9
     seed: int = 0
-    linkage: Method = "ward"
 
     def __post_init__(self) -> None:
         least = {"neighbours": 2, "dimensions": 2, "type_weight": 0, "runs": 2, "seed": 0}

@@ -19,7 +19,7 @@ MOST_CHARACTERS = 60
 """Of a label."""
 _SHOWN = 400
 """Characters of an item that a model is shown."""
-_STEM = 5
+_STEM = 6
 _LEAST = 3
 
 
@@ -103,7 +103,7 @@ def shortened(text: str, most: int) -> str:
 def words_agree(label: str, terms: Sequence[str]) -> bool:
     """Whether a label and the terms of its attribute speak of the same thing.
 
-    They do where a word of the label and a word of the terms begin alike: with the same five letters, or all letters of
+    They do where a word of the label and a word of the terms begin alike: with the same six letters, or all letters of
     the shorter one, which has at least three ("sum" and "summation", "factoring" and "factorization"). The commonest
     English words do not count. The test is blunt on purpose: a label that it holds against may well be right, and
     then a reviewer says so.

@@ -19,8 +19,8 @@ FEW = 4
 EPOCHS = 200
 """Of UMAP: on 900 items 500 of them take twice as long, and runs of other seeds agree less, not more."""
 _BLOCK = 1024
-# What UMAP says of neighbours that are given to it: it could not project more items later. None are.
-_KNOWN = r"precomputed_knn\[2\]"
+# What UMAP says of neighbours that are given to it (it could not project more items later; none are), and on import.
+_KNOWN = (r"precomputed_knn\[2\]", "Tensorflow not installed")
 
 
 class Neighbours(NamedTuple):
@@ -152,7 +152,8 @@ def project(
     from threadpoolctl import threadpool_limits
 
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=_KNOWN)
+        for known in _KNOWN:
+            warnings.filterwarnings("ignore", message=known)
         import umap
 
         threads = numba.get_num_threads()

@@ -208,9 +208,9 @@ def read_review(review: Review, sheet: pa.Table, clusters: pa.Table) -> dict[str
     Raises:
         UserError: the file lacks a column.
         CheckFailed: rows have to be mended, each named with file and line: one that cannot be read, an unknown
-            attribute or decision, no reviewer, two rows for one attribute, a cell that was only to be read and reads otherwise, a
-            sheet of other items (and what has changed), a new label without `rename` or the other way round, a merge
-            that leads nowhere, two attributes of one label.
+            attribute or decision, no reviewer, two rows for one attribute, a cell that was only to be read and reads
+            otherwise, a sheet of other items (and what has changed), a new label without `rename` or the other
+            way round, a merge that leads nowhere, two attributes of one label.
     """
     found = {name for _, cells in review.rows for name in cells}
     missing = [name for name in (*SHOWN, *FILLED) if name not in found]
@@ -267,9 +267,9 @@ def _read_row(reading: _Reading, line: int, cells: Mapping[str, str]) -> None:
         reading.refuse(
             line,
             f"{attribute}: column {name!r} is there to be read, and reads {shortened(cells[name], 60)!r} where the "
-            f"sheet has {shortened(expected[name], 60)!r}. Undo the change (a new label goes into `new_label`, with the "
-            "decision `rename`); if nobody changed it, the sheet was made with other settings: copy the decisions into "
-            "a new one",
+            f"sheet has {shortened(expected[name], 60)!r}. Undo the change (a new label goes into `new_label`, with "
+            "the decision `rename`); if nobody changed it, the sheet was made with other settings: copy the decisions "
+            "into a new one",
         )
         return
     _decide(reading, line, cells)

@@ -63,9 +63,9 @@ def cluster_terms(texts: Sequence[str], partition: Partition, *, count: int = 10
     """The terms that tell each cluster from the others.
 
     Weight of term t in cluster c: tf_tc log(1 + A / f_t), where tf_tc is its share of the cluster's terms, f_t how
-    often it stands in all clusters, and A the mean number of terms of a cluster. A term counts where two items of the
-    cluster have it (one, in a cluster of one). A pair whose words both stand before it, or a word of a pair before it, says
-    nothing new and is passed over. Equal weights go by the alphabet.
+    often it stands in all clusters, and A the mean number of terms of a cluster. A term counts where two items of
+    the cluster have it (one, in a cluster of one). One that has a word of a better term says
+    little new and is passed over. Equal weights go by the alphabet.
 
     Args:
         texts: of the items, in the order of the partition.
@@ -85,11 +85,11 @@ def cluster_terms(texts: Sequence[str], partition: Partition, *, count: int = 10
 
     if len(texts) != len(partition.items):
         raise UserError(f"{len(texts)} texts for {len(partition.items)} items; expected one each")
-    try:
-        counter = CountVectorizer(analyzer=_terms)
-        counts = counter.fit_transform(texts)
-    except ValueError:  # no text has any term
+    found_in = [_terms(text) for text in texts]
+    if not any(found_in):
         return [[] for _ in partition.attributes]
+    counter = CountVectorizer(analyzer=list)
+    counts = counter.fit_transform(found_in)
     names = np.array(counter.get_feature_names_out(), dtype=object)
     total = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()
     mean = total.sum() / len(partition.attributes)
@@ -114,7 +114,7 @@ def _new_terms(ordered: Sequence[str], count: int) -> list[str]:
         parts = term.split(" ")
         if len(kept) == count:
             break
-        if not seen.issuperset(parts):
+        if seen.isdisjoint(parts):
             kept.append(term)
             seen.update(parts)
     return kept
