@@ -33,6 +33,7 @@ from magister.diagnosis.profiles import (
     item_errors,
     item_table,
     mastery_table,
+    models_a_profile,
     unlocked_items,
 )
 from magister.errors import UserError
@@ -105,6 +106,10 @@ def test_chains_count_by_their_kept_sweeps() -> None:
     both = made_fit(ALPHA, Q)
     both = SaemFit(**(vars(both) | {"chains": (*one.chains, *two.chains)}))
     assert unlocked_items(both) == pytest.approx(np.full((2, 3), 3.0))
+
+
+def test_models_of_one_profile_are_counted() -> None:
+    assert models_a_profile(made_fit([[0.9, 0.1], [0.8, 0.3], [0.2, 0.2], [0.7, 0.4]], Q[:, :2])) == 2.0
 
 
 # attributes

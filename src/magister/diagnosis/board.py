@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from magister.contracts.diagnosis_tables import MASTERY_BOARD, MASTERY_STATES
 
@@ -79,7 +80,7 @@ def beside(records: StudyRecords) -> dict[str, Any]:
             "models": len(set(records.mastery["model"].to_pylist())),
             "items": records.items.num_rows,
             "attributes": records.attributes.num_rows,
-            "responses": dict(sorted(Counter(records.responses["status"].to_pylist()).items())),
+            "responses": _counts(records.responses["status"]),
             "screening": _screened(records.screening),
         },
         "corrections": dict(records.corrections),
@@ -88,6 +89,11 @@ def beside(records: StudyRecords) -> dict[str, Any]:
         "predictions": records.predictions.to_pylist(),
         "checks": records.checks.to_pylist(),
     }
+
+
+def _counts(column: pa.ChunkedArray) -> dict[str, int]:
+    found = {row["values"]: row["counts"] for row in pc.value_counts(column).to_pylist()}
+    return dict(sorted(found.items()))
 
 
 def _states(mastery: pa.Table) -> Counter[tuple[str, str]]:
@@ -116,9 +122,8 @@ def model_rows(board: pa.Table, study: str) -> list[tuple[str, float, dict[str, 
         Name, mean mastery over attributes, and rows by attribute; equal means in the order of names.
     """
     found: dict[str, dict[str, Row]] = {}
-    for row in board.to_pylist():
-        if row["study"] == study:
-            found.setdefault(row["model"], {})[row["attribute"]] = row
+    for row in board.filter(pc.equal(board["study"], study)).to_pylist():
+        found.setdefault(row["model"], {})[row["attribute"]] = row
     means = {
         model: sum(row["p"] for _, row in sorted(rows.items())) / len(rows) for model, rows in found.items()
     }

@@ -14,7 +14,7 @@ from magister.diagnosis.matrix import MISSING, ResponseMatrix
 Array = NDArray[np.float64]
 Row = dict[str, Any]
 STATISTICS = ("score_sd", "score_skew", "item_share", "pair_correlation")
-MOST_ITEMS = 300
+MOST_ITEMS = 200
 """Items whose pairs are looked at; of more, as many are chosen at random."""
 ALPHA = 0.05
 """Chance that any of the checks fails on responses that the model made; each has its share of it."""
@@ -61,11 +61,15 @@ def predictive_checks(
     pairs = _some(items.size, most_items, seed)
     together = _counts(answered[:, pairs], answered[:, pairs])
     seen = _seen(correct == 1, answered, pairs, together)
-    rounds: list[tuple[Array, Array, Array]] = []
-    for number in range(replicates):
-        right = _replicate(draws[number % len(draws)], models, items, seed, number) & answered
-        rounds.append(_seen(right, answered, pairs, together))
-    scores, shares, correlations = (np.stack(part) for part in zip(*rounds, strict=True))
+    rounds: list[tuple[Array, Array, Array] | None] = [None] * replicates
+    for place, draw in enumerate(draws[:replicates]):
+        chance = _chances(draw, models, items)
+        for number in range(place, replicates, len(draws)):
+            right = _replicate(chance, seed, number) & answered
+            rounds[number] = _seen(right, answered, pairs, together)
+    scores, shares, correlations = (
+        np.stack(part) for part in zip(*(found for found in rounds if found is not None), strict=True)
+    )
     values = {
         "score_sd": (seen[0][0], scores[:, 0]),
         "score_skew": (seen[0][1], scores[:, 1]),
@@ -78,12 +82,15 @@ def predictive_checks(
     ]
 
 
-def _replicate(
-    draw: Draw, models: NDArray[np.intp], items: NDArray[np.intp], seed: int, number: int
-) -> NDArray[np.bool_]:
-    """Responses of all models to all items, in the order of their names."""
+def _chances(draw: Draw, models: NDArray[np.intp], items: NDArray[np.intp]) -> NDArray[np.float32]:
+    """P(right) of all models and items, in the order of their names."""
     lacking = _counts((~draw.alpha[models]).T, draw.q[items].T)
-    chance = np.where(lacking == 0, 1 - draw.slip[items], draw.guess[items])
+    hit, guess = (part[items].astype(np.float32) for part in (1 - draw.slip, draw.guess))
+    return np.asarray(np.where(lacking == 0, hit, guess))
+
+
+def _replicate(chance: NDArray[np.float32], seed: int, number: int) -> NDArray[np.bool_]:
+    """Responses of all models to all items."""
     stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, number, _STREAM])))
     return np.asarray(stream.random(chance.shape, dtype=np.float32) < chance)
 
@@ -120,7 +127,9 @@ def _correlations(
     """Phi of each pair of items over the models that answered both; NaN where one of them does not vary."""
     upper = np.triu_indices(right.shape[1], 1)
     both = _counts(right, right)[upper].astype(np.float64)
-    own = _counts(right, answered)
+    # Where nothing is missing an item's count is the same beside every other.
+    whole = bool(answered.all())
+    own = np.tile(right.sum(axis=0)[:, None], right.shape[1]) if whole else _counts(right, answered)
     first, second = own[upper].astype(np.float64), own.T[upper].astype(np.float64)
     n = together[upper].astype(np.float64)
     spread = first * (n - first) * second * (n - second)

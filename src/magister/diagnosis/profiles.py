@@ -101,6 +101,11 @@ def unlocked_items(fit: SaemFit) -> Array:
     return total / max(kept.sum(), 1.0)
 
 
+def models_a_profile(fit: SaemFit) -> float:
+    """Mean number of models that have the same profile (mastery above 0.5)."""
+    return len(fit.models) / max(len(np.unique(fit.alpha > NEEDED, axis=0)), 1)
+
+
 def classification(p: Array) -> tuple[Array, Array]:
     """How well models are classified by each attribute.
 

@@ -154,11 +154,8 @@ def k_curve(curve: pa.Table, study: str) -> str:
             ]
             low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
             pad = 0.08 * (high - low) or 0.5
-            found = Curve(
-                name,
-                [float(row["k"]) for row in some],
-                *([row[part] for row in some] for part in ("value", "ci_low", "ci_high")),
-            )
+            value, ci_low, ci_high = ([row[part] for row in some] for part in ("value", "ci_low", "ci_high"))
+            found = Curve(name, [float(row["k"]) for row in some], value, ci_low, ci_high)
             curve_axes(ax, found, (low - pad, high + pad))
             for k in chosen:
                 ax.axvline(k, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))

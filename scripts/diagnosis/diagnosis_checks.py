@@ -1,0 +1,71 @@
+"""Put the profiles of a study to the test: held-out responses, rival models, placebo priors, replicated responses."""
+
+from magister.diagnosis.controls import Fitters, Plan, run_controls
+from magister.diagnosis.fits import SaemFit
+from magister.diagnosis.held_out import HeldOut
+from magister.diagnosis.irt import fit_2pl
+from magister.diagnosis.matrix import ResponseMatrix
+from magister.diagnosis.prior import QPrior
+from magister.diagnosis.saem import SaemOptions, fit_saem
+from magister.diagnosis.support import Rules
+from scripts.diagnosed import study_fit, study_prior, study_responses
+from scripts.step import Step, run_step
+
+
+def run(step: Step) -> None:
+    """Write predictions, placebos, checks, and the verdict."""
+    given, saem = step.params["checks"], step.params["saem"]
+    options = {name: value for name, value in saem.items() if name not in ("seed", "chains")}
+    short = options | {"max_sweeps": given["placebo_sweeps"]}
+    responses = study_responses(step)
+
+    def profile(rest: ResponseMatrix, prior: QPrior, seed: int, cells: HeldOut) -> SaemFit:
+        return fit_saem(
+            rest,
+            prior,
+            seed=seed,
+            chains=saem["chains"],
+            options=SaemOptions(**options),
+            held_out=(cells.rows, cells.columns),
+        )
+
+    def placebo(rest: ResponseMatrix, prior: QPrior, seed: int, cells: HeldOut) -> SaemFit:
+        return fit_saem(
+            rest,
+            prior,
+            seed=seed,
+            chains=given["placebo_chains"],
+            options=SaemOptions(**short),
+            held_out=(cells.rows, cells.columns),
+        )
+
+    plan = Plan(
+        seed=given["seed"],
+        share=given["share"],
+        placebos=given["placebos"],
+        replicates=given["replicates"],
+        level=step.params["statistics"]["level"],
+        least_kept=given["least_kept"],
+    )
+    rules = Rules(
+        least_models=given["least_models"],
+        least_items=given["least_items"],
+        alpha=given["alpha"],
+        tolerance=given["tolerance"],
+    )
+    found = run_controls(
+        responses,
+        study_prior(step, responses),
+        study_fit(step).diagnostics,
+        Fitters(profile, placebo, fit_2pl),
+        plan,
+        rules,
+    )
+    step.write("predictions", found.predictions, "predictions")
+    step.write("placebo", found.placebo, "placebo")
+    step.write("checks", found.checks, "diagnosis_checks")
+    step.write_json("support", found.verdict.document())
+
+
+if __name__ == "__main__":
+    run_step(__spec__.name, run)
