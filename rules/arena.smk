@@ -35,6 +35,70 @@ wildcard_constraints:
     arena=r"[^/]+",
 
 
+def of_similarity_judge(wildcards):
+    """Scores of likeness, where the arena chooses by those of a judge."""
+    name = arena_of(wildcards).similarity_judge
+    return [] if name is None else f"data/arena/leagues/{wildcards.arena}/similarity/{name}.parquet"
+
+
+def similarity_section(wildcards):
+    return section(
+        **arena_options(wildcards, "models", "scenarios"),
+        model=model_params(wildcards.model),
+        max_tokens=ARENA.max_tokens.similarity,
+    )
+
+
+rule similarity_requests:
+    input:
+        code=code("arena.similarity_requests"),
+        pool=INSTRUCTIONS,
+        answers=of_models("data/arena/respond/{model}.parquet"),
+        fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
+        prompt=prompt_file("similarity", ARENA.prompts.similarity),
+    output:
+        requests="data/arena/leagues/{arena}/similarity/{model}.requests.jsonl",
+        lineage="data/arena/leagues/{arena}/similarity/{model}.requests.jsonl.lineage.json",
+    log:
+        "logs/similarity_requests/{arena}/{model}.log",
+    params:
+        section=similarity_section,
+    message:
+        "Writing the responses of {wildcards.arena} whose likeness {wildcards.model} scores"
+    shell:
+        step(
+            "arena.similarity_requests",
+            ["pool", "answers", "fingerprint", "prompt"],
+            ["requests"],
+            ["arena", "model"],
+        )
+
+
+rule judge_similarities:
+    input:
+        code=code("arena.judge_similarities"),
+        pool=INSTRUCTIONS,
+        answers=of_models("data/arena/respond/{model}.parquet"),
+        responses="data/arena/leagues/{arena}/similarity/{model}.responses.jsonl",
+        fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
+        prompt=prompt_file("similarity", ARENA.prompts.similarity),
+    output:
+        similarities="data/arena/leagues/{arena}/similarity/{model}.parquet",
+    log:
+        "logs/judge_similarities/{arena}/{model}.log",
+    params:
+        section=similarity_section,
+    message:
+        "Reading how alike {wildcards.model} finds the responses of {wildcards.arena}"
+    shell:
+        step(
+            "arena.judge_similarities",
+            ["pool", "answers", "responses", "fingerprint", "prompt"],
+            ["similarities"],
+            ["arena", "model"],
+        )
+
+
 rule select_discrepant:
     input:
         code=code("arena.select_discrepant"),
@@ -44,6 +108,7 @@ rule select_discrepant:
         ids=of_models("data/arena/vectors/{model}.ids.parquet"),
         instruction_vectors="data/arena/instruction_vectors.npy",
         instruction_ids="data/arena/instruction_vectors.ids.parquet",
+        similarities=of_similarity_judge,
     output:
         selections="data/arena/leagues/{arena}/selections.parquet",
         counts="data/arena/leagues/{arena}/selections.json",
@@ -65,7 +130,7 @@ rule select_discrepant:
             "arena.select_discrepant",
             [
                 *["pool", "answers", "vectors", "ids"],
-                *["instruction_vectors", "instruction_ids"],
+                *["instruction_vectors", "instruction_ids", "similarities"],
             ],
             ["selections", "counts"],
             ["arena"],

@@ -21,6 +21,8 @@ def count_arena_jobs(arena: Arena) -> int:
 
 
 def _league_jobs(league: ArenaLeague) -> int:
-    votes = 3 * len(league.judges) + league.key + bool(league.people)
+    votes = (
+        3 * (len(league.judges) + (league.similarity_judge is not None)) + league.key + bool(league.people)
+    )
     # Selection, sheet, annotations, ratings, report, ablation, gate, plot.
     return votes + 8

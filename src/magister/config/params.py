@@ -145,6 +145,9 @@ class Params(Section):
             for role in ("models", "judges"):
                 known(getattr(league, role), f"{where}.{role}")
                 playable(getattr(league, role), role, f"{where}.{role}")
+            if league.similarity_judge is not None:
+                known([league.similarity_judge], f"{where}.similarity_judge")
+                playable([league.similarity_judge], "similarity judges", f"{where}.similarity_judge")
             for scenario in league.scenarios:
                 if scenario not in scenarios and not open_ended:
                     raise ValueError(
