@@ -72,7 +72,8 @@ onstart:
 
 onsuccess:
     # A run of one module leaves the boards as they are; `make run` shows them itself, also when nothing was done.
-    if set(workflow.dag_settings.targets) <= {"all"} and os.environ.get("MAGISTER_PROGRESS") != "1":
+    shown = set(workflow.dag_settings.targets) <= {"all"} and os.environ.get("MAGISTER_PROGRESS") != "1"
+    if shown and (LEAGUES or ARENAS):
         shell("python -m scripts.boards.show >&2")
 
 

@@ -383,7 +383,7 @@ rule arena_ablation:
 
 rule arena:
     input:
-        INSTRUCTIONS,
+        INSTRUCTIONS if ARENA.sources else [],
         expand("data/arena/leagues/{arena}/ablation.parquet", arena=ARENAS),
         expand("data/arena/leagues/{arena}/gate.json", arena=ARENAS),
     message:

@@ -196,12 +196,12 @@ rule validate_arena:
 rule validate_boards:
     input:
         code=code("gates.validate_boards"),
-        board="results/teaching.parquet",
+        board=["results/teaching.parquet"] if LEAGUES else [],
         metrics=expand("data/teaching/{league}/metrics.parquet", league=LEAGUES),
         standings=expand("data/teaching/{league}/standings.parquet", league=LEAGUES),
-        meta="results/meta_evaluation.parquet",
-        meta_names="results/meta_names.parquet",
-        arena_board="results/arena.parquet",
+        meta=["results/meta_evaluation.parquet"] if LEAGUES else [],
+        meta_names=["results/meta_names.parquet"] if LEAGUES else [],
+        arena_board=["results/arena.parquet"] if ARENAS else [],
         # In the order in which the parameters name the leagues.
         arena_ratings=expand("data/arena/leagues/{arena}/ratings.parquet", arena=ARENAS),
     output:

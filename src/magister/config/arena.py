@@ -107,7 +107,9 @@ class Arena(Section):
         default_factory=InstructionLimits, description="What an instruction may be."
     )
     evolution: Evolution = Field(default_factory=Evolution, description="How the pool grows.")
-    leagues: dict[Name, ArenaLeague] = Field(default_factory=dict, description="Leagues by name.")
+    leagues: dict[Name, ArenaLeague] = Field(
+        default_factory=dict, description="Leagues by name; without any, nobody is compared."
+    )
     embedder: Name | None = Field(
         None,
         description="One of `embedders`, for likeness of responses and of instructions; needed with leagues.",

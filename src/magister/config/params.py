@@ -46,8 +46,9 @@ class Params(Section):
     """All of `params.yaml`."""
 
     models: dict[Name, ModelConfig] = Field(description="Speakers by name.", min_length=1)
-    items: Items
-    teaching: Teaching
+    items: Items = Field(default_factory=Items)
+    # Validated, as a section of the file is: its leagues are filled in then.
+    teaching: Teaching = Field(default_factory=lambda: Teaching.model_validate({}))
     arena: Arena = Field(default_factory=Arena)
     embedders: dict[Name, EmbedderConfig] = Field(
         default_factory=dict, description="What turns texts into vectors, by name."
@@ -107,7 +108,7 @@ class Params(Section):
                 if dataset not in self.items.datasets:
                     raise ValueError(
                         f"teaching.leagues.{name}.datasets: unknown dataset {dataset!r}; "
-                        f"known: {', '.join(sorted(self.items.datasets))}"
+                        f"known: {', '.join(sorted(self.items.datasets)) or 'none'}"
                     )
             for role in ("students", "teachers", "datasets", "arms", "ablations"):
                 different(getattr(league, role), f"teaching.leagues.{name}.{role}")
