@@ -27,6 +27,7 @@ include: "rules/llm.smk"
 include: "rules/items.smk"
 include: "rules/teaching.smk"
 include: "rules/ablations.smk"
+include: "rules/arena_pool.smk"
 include: "rules/arena.smk"
 include: "rules/gates.smk"
 include: "rules/boards.smk"
@@ -71,7 +72,8 @@ onstart:
 
 onsuccess:
     # A run of one module leaves the boards as they are; `make run` shows them itself, also when nothing was done.
-    if set(workflow.dag_settings.targets) <= {"all"} and os.environ.get("MAGISTER_PROGRESS") != "1":
+    shown = set(workflow.dag_settings.targets) <= {"all"} and os.environ.get("MAGISTER_PROGRESS") != "1"
+    if shown and (LEAGUES or ARENAS):
         shell("python -m scripts.boards.show >&2")
 
 

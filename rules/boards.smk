@@ -242,32 +242,23 @@ rule arena_plots:
         step("boards.arena_plots", ["gate", "ablation"], ["selection"], ["arena"])
 
 
+def where(some, names):
+    """Files in results/ of a module that has something to publish."""
+    return [f"results/{name}" for name in names] if some else []
+
+
 rule boards:
     input:
-        "results/arena.parquet",
-        "results/arena.csv",
-        "results/arena.md",
-        "results/arena_beside.json",
-        "results/arena_ablation.csv",
-        "results/arena_ablation.md",
+        where(ARENAS, [f"arena.{form}" for form in ("parquet", "csv", "md")]),
+        where(ARENAS, ["arena_beside.json", "arena_ablation.csv", "arena_ablation.md"]),
         expand("results/plots/arena/{arena}/selection.svg", arena=ARENAS),
-        "results/teaching.parquet",
-        "results/teaching.csv",
-        "results/teaching.md",
-        "results/metrics.json",
-        "results/teaching_ca.csv",
-        "results/teaching_rounds.csv",
-        "results/meta_evaluation.parquet",
-        "results/meta_evaluation.csv",
-        "results/meta_evaluation.md",
-        "results/meta_names.parquet",
-        "results/meta_names.csv",
-        "results/gate.json",
-        "results/plots/ca_forest.svg",
-        "results/plots/teaching_curve.svg",
-        "results/plots/meta_scatter.svg",
-        "results/ablations.csv",
-        "results/ablations.md",
+        where(LEAGUES, [f"teaching.{form}" for form in ("parquet", "csv", "md")]),
+        where(LEAGUES, ["metrics.json", "teaching_ca.csv", "teaching_rounds.csv"]),
+        where(LEAGUES, [f"meta_evaluation.{form}" for form in ("parquet", "csv", "md")]),
+        where(LEAGUES, ["meta_names.parquet", "meta_names.csv"]),
+        where(LEAGUES or ARENAS, ["gate.json"]),
+        where(LEAGUES, [f"plots/{name}.svg" for name in ("ca_forest", "teaching_curve", "meta_scatter")]),
+        where(LEAGUES, ["ablations.csv", "ablations.md"]),
         expand("results/plots/{league}/{name}.svg", league=LEAGUES, name=LEAGUE_PLOTS),
     message:
         "The boards are in results/"

@@ -139,6 +139,7 @@ rule validate_arena:
         answers=of_models("data/arena/respond/{model}.parquet"),
         ids=of_models("data/arena/vectors/{model}.ids.parquet"),
         instruction_ids="data/arena/instruction_vectors.ids.parquet",
+        similarities=of_similarity_judge,
         selections="data/arena/leagues/{arena}/selections.parquet",
         counts="data/arena/leagues/{arena}/selections.json",
         sheet="data/arena/leagues/{arena}/sheet.parquet",
@@ -169,7 +170,7 @@ rule validate_arena:
         section=lambda wildcards: section(
             league=arena_options(
                 wildcards,
-                *["models", "scenarios", "k", "lam", "random_share", "key", "judges"],
+                *["models", "scenarios", "k", "similarity", "lam", "random_share", "key", "judges"],
                 *["exclude_self", "people"],
             ),
             rounds=ARENA.evolution.rounds,
@@ -182,7 +183,8 @@ rule validate_arena:
         step(
             "gates.validate_arena",
             [
-                *["pool", "pool_rejected", "answers", "ids", "instruction_ids", "selections", "counts"],
+                *["pool", "pool_rejected", "answers", "ids", "instruction_ids", "similarities"],
+                *["selections", "counts"],
                 *["sheet", "key", "missing", "asked", "votes", "votes_rejected", "verdicts"],
                 *["ratings", "lift", "agreement", "gallery", "ablation"],
             ],
@@ -194,12 +196,12 @@ rule validate_arena:
 rule validate_boards:
     input:
         code=code("gates.validate_boards"),
-        board="results/teaching.parquet",
+        board=["results/teaching.parquet"] if LEAGUES else [],
         metrics=expand("data/teaching/{league}/metrics.parquet", league=LEAGUES),
         standings=expand("data/teaching/{league}/standings.parquet", league=LEAGUES),
-        meta="results/meta_evaluation.parquet",
-        meta_names="results/meta_names.parquet",
-        arena_board="results/arena.parquet",
+        meta=["results/meta_evaluation.parquet"] if LEAGUES else [],
+        meta_names=["results/meta_names.parquet"] if LEAGUES else [],
+        arena_board=["results/arena.parquet"] if ARENAS else [],
         # In the order in which the parameters name the leagues.
         arena_ratings=expand("data/arena/leagues/{arena}/ratings.parquet", arena=ARENAS),
     output:

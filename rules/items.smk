@@ -468,7 +468,7 @@ rule item_variant:
 
 rule items:
     input:
-        "data/items/gate.json",
+        ["data/items/gate.json"] if DATASETS else [],
         expand("data/items/variants/{variant}/{table}.parquet", variant=VARIANTS, table=["items", "report"]),
     message:
         "Items are ready"

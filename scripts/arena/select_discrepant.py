@@ -3,23 +3,35 @@
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from magister.arena.comparisons import Choice, choose_comparisons
 from magister.arena.prefilter import PreFilter, filter_similarities
 from magister.arena.similarity import Similarities, all_pairs, cosine_similarities
+from magister.arena.similarity_judge import unscored
+from magister.arena.similarity_tables import tabled_similarities
 from magister.arena.tokens import token_similarities
 from magister.arena.vectors import Vectors
 from scripts.compared import instruction_vectors, instructions_of, response_vectors, texts_of
 from scripts.step import Step, run_step
 
 
-def _similarities(step: Step, ids: pa.StringArray, models: list[Vectors]) -> Iterator[Similarities]:
+def _similarities(
+    step: Step, scenario: str, ids: pa.StringArray, models: list[Vectors]
+) -> Iterator[Similarities]:
     pairs = all_pairs(step.params["models"])
     if step.params["similarity"] == "token":
-        parts: Iterator[Similarities] = iter([token_similarities(texts_of(step, ids), pairs)])
-    else:
-        parts = cosine_similarities(models, ids, pairs)
-    return parts
+        return iter([token_similarities(texts_of(step, ids), pairs)])
+    if step.params["similarity"] == "judge":
+        scored = _scored(step, scenario)
+        return iter([tabled_similarities(scored, ids, low=0.0)[1]])
+    return cosine_similarities(models, ids, pairs)
+
+
+def _scored(step: Step, scenario: str) -> pa.Table:
+    """A judge's scores of a scenario."""
+    scored = step.table("similarities")
+    return scored.filter(pc.equal(scored["scenario"], scenario))
 
 
 def run(step: Step) -> None:
@@ -33,10 +45,13 @@ def run(step: Step) -> None:
         random_share=step.params["random_share"],
         seed=step.params["seed"],
     )
-    tables, counts = [], []
+    tables: list[pa.Table] = []
+    counts: list[dict[str, object]] = []
     for scenario in step.params["scenarios"]:
         ids = instructions_of(step, pool, scenario)["instruction_id"].combine_chunks()
-        parts = _similarities(step, ids, models)
+        parts = _similarities(step, scenario, ids, models)
+        if step.params["similarity"] == "judge":
+            counts += unscored(_scored(step, scenario))
         if step.params["prefilter"]:
             texts = texts_of(step, ids)
             filtered: list[Similarities] = []

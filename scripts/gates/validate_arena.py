@@ -5,7 +5,7 @@ import pyarrow as pa
 from magister.arena.random_arm import split_budget
 from magister.arena.sheets import shown_text
 from magister.contracts.arena_suite import PAIRS, ArenaPlan, ArenaTables, arena_suite
-from magister.contracts.arena_tables import ARENA_ASKED, ARENA_VERDICTS
+from magister.contracts.arena_tables import ARENA_ASKED, ARENA_SIMILARITIES, ARENA_VERDICTS
 from magister.contracts.gate import run_gate
 from scripts.gates.verdict import conclude, table_or_none
 from scripts.step import Step, run_step
@@ -20,6 +20,7 @@ def run(step: Step) -> None:
         rounds=step.params["rounds"],
         budget=split_budget(league["k"], league["random_share"]),
         lam=league["lam"],
+        similarity=league["similarity"],
         shown=shown_text,
         judges=league["judges"],
         exclude_self=league["exclude_self"],
@@ -38,6 +39,7 @@ def run(step: Step) -> None:
         responses=step.table("answers"),
         vectors=step.tables("ids"),
         instruction_vectors=step.table("instruction_ids"),
+        similarities=table_or_none(step, "similarities", ARENA_SIMILARITIES),
         pairs=pa.Table.from_pylist(counts, schema=PAIRS.schema),
         selections=step.table("selections"),
         sheet=step.table("sheet"),

@@ -5,14 +5,16 @@ from magister.contracts.arena_board_suite import arena_board_suite
 from magister.contracts.arena_tables import ARENA_BOARD
 from magister.contracts.boards_suite import BoardRow, boards_suite
 from magister.contracts.external_suite import external_suite
-from magister.contracts.gate import run_gate
+from magister.contracts.gate import Suite, run_gate
 from scripts.gates.verdict import conclude, table_or_none
 from scripts.step import Step, run_step
 
 
-def run(step: Step) -> None:
-    """Hold every board to what it was read from, and the comparison with others to its names."""
+def _teaching(step: Step) -> Suite:
+    """The teaching board and the comparison with others, where there are leagues."""
     leagues = step.params["leagues"]
+    if not leagues:
+        return {}, []
     rows = [
         BoardRow(name, arm, teacher, league["rounds"])
         for name, league in leagues.items()
@@ -22,9 +24,15 @@ def run(step: Step) -> None:
     board, promised = boards_suite(*tables, rows)
     teachers = {name: league["teachers"] for name, league in leagues.items()}
     meta, compared = external_suite(step.table("meta"), step.table("meta_names"), teachers)
+    return board | meta, [*promised, *compared]
+
+
+def run(step: Step) -> None:
+    """Hold every board to what it was read from, and the comparison with others to its names."""
+    board, promised = _teaching(step)
     ratings = dict(zip(step.params.get("arenas", []), step.tables("arena_ratings"), strict=True))
     arena, rated = arena_board_suite(table_or_none(step, "arena_board", ARENA_BOARD), ratings)
-    conclude(step, run_gate("boards", board | meta | arena, [*promised, *compared, *rated]))
+    conclude(step, run_gate("boards", board | arena, [*promised, *rated]))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_helpers import Run, widest
+import yaml
+from cli_helpers import SCRIPTED, Run, params, widest
 
 from magister.arena import select
 from magister.contracts.arena_tables import SELECTIONS
@@ -171,8 +172,9 @@ def test_a_mistake_in_ids_is_named(run: Run, vectors: dict[str, np.ndarray], lin
     assert "ids.txt" in done.err
 
 
-def test_a_plan_shows_votes_hours_and_the_bound(run: Run) -> None:
-    done = run("plan", "arena")
+@pytest.mark.parametrize("arguments", [(), ("--models", "8"), ("--scenarios", "4", "--k", "10")])
+def test_a_plan_shows_votes_hours_and_the_bound(run: Run, arguments: tuple[str, ...]) -> None:
+    done = run("plan", "arena", *arguments)
     assert (done.code, done.err) == (0, "")
     assert widest(done.out) <= 80
     line = next(
@@ -200,3 +202,87 @@ def test_a_plan_that_is_none_is_named(run: Run) -> None:
     done = run("plan", "arena", "--models", "1")
     assert (done.code, done.out) == (2, "")
     assert "models is 1; expected 2 or more" in done.err
+
+
+def arenas() -> None:
+    """A parameter file with two arenas."""
+    sources = {
+        "sums": {"kind": "generated", "scenario": "sums", "generator": "sums", "n": 30},
+        "talk": {"kind": "file", "scenario": "talk", "path": "talk.jsonl"},
+    }
+    leagues = {
+        "duel": {"models": ["a", "b", "c"], "scenarios": ["sums"], "k": 8, "judges": ["j"]},
+        "talks": {"models": ["a", "b"], "scenarios": ["talk"], "k": 2, "people": ["data/annotations/x.csv"]},
+    }
+    models = {name: {"engine": "scripted", "script": "responder"} for name in "abc"}
+    models["j"] = {"engine": "scripted", "script": "pair_judge"}
+    arena = {"sources": sources, "leagues": leagues, "embedder": "words", "elo": {"k": 8}}
+    content = {"models": models, "embedders": {"words": {"engine": "hashed"}}, "arena": arena}
+    content["statistics"] = {"level": 0.8}
+    Path("params.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    lines = [json.dumps({"instruction": f"Tell me about the number {n}."}) + "\n" for n in range(5)]
+    Path("talk.jsonl").write_text("".join(lines), encoding="utf-8")
+
+
+def test_a_plan_is_that_of_every_arena_of_the_file(run: Run) -> None:
+    arenas()
+    done = run("plan", "arena")
+    assert (done.code, done.err) == (0, "")
+    assert widest(done.out) <= 80
+    said = " ".join(done.out.split())
+    assert "Arena duel: 3 models, 1 scenario(s), 2 vote(s) on each comparison." in said
+    assert "Arena talks: 2 models, 1 scenario(s), 1 vote(s)" in said
+    assert "80 % interval" in said
+    assert "at K = 8 from 1000" in said
+    assert "Instructions: those of the sources now." in said
+
+
+def test_a_plan_of_the_file_in_rows(run: Run) -> None:
+    arenas()
+    done = run("plan", "arena", "--format", "csv")
+    rows = rows_of(done.out)
+    plans = {row["arena"]: row for row in rows if (row["kind"], row["scope"]) == ("plan", "overall")}
+    assert (plans["duel"]["votes"], plans["duel"]["hours"]) == (str(2 * 3 * 8), "0.0")
+    assert (plans["talks"]["votes"], float(plans["talks"]["hours"])) == ("2", pytest.approx(2 / 60))
+    calls = {
+        (row["arena"], row["stage"], row["model"]): row["calls"] for row in rows if row["kind"] == "calls"
+    }
+    assert calls["duel", "respond", "a"] == "30"
+    assert calls["talks", "respond", "a"] == "5"
+    assert calls["duel", "judge", "j"] == str(2 * 3 * 8)
+
+
+def test_options_change_the_plan_of_the_file_and_one_arena_may_be_chosen(run: Run) -> None:
+    arenas()
+    done = run("plan", "arena", "--arena", "duel", "--k", "50", "--annotators", "3", "--format", "json")
+    rows = [row for row in json.loads(done.out) if row["kind"] == "plan"]
+    assert {row["arena"] for row in rows} == {"duel"}
+    assert rows[0]["votes"] == 3 * 50 * 3
+    assert "Scenario sums has 30 instruction(s): 30 comparisons of a pair, not 50." in " ".join(
+        done.err.split()
+    )
+
+
+def test_an_arena_that_is_in_no_file_is_planned_beside_one(run: Run) -> None:
+    arenas()
+    rows = json.loads(run("plan", "arena", "--models", "8", "--format", "json").out)
+    assert [row["votes"] for row in rows] == [280, 1120]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--arena", "duet"), "params.yaml has no such arena; known: duel, talks"),
+        (("--arena", "duel", "--models", "3"), "--arena names an arena of the file"),
+        (("--params", "other.yaml"), "other.yaml: not found"),
+        (("--params", "bare.yaml"), "no arena under arena.leagues; plan one that is in no file: --models 8"),
+        (("--random-share", "2"), "the random share is 2; expected 0 to 1"),
+    ],
+)
+def test_a_plan_of_the_file_that_is_none_is_named(run: Run, arguments: tuple[str, ...], said: str) -> None:
+    arenas()
+    params(ann=SCRIPTED).rename("bare.yaml")
+    arenas()
+    done = run("plan", "arena", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert said in " ".join(done.err.split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,10 @@ def test_scenarios_are_rated_on_their_own(run: Run) -> None:
         (["--by", "scenario"], "the votes have no scenario; name it: --column scenario=NAME"),
         (["--column", "winner"], "expected ROLE=NAME with a role of model_a"),
         (["--column", "judge=winner"], "expected ROLE=NAME with a role of model_a"),
+        (
+            ["--column", "winner=winner", "--column", "winner=verdict"],
+            "winner is named twice, 'winner' and 'verdict'",
+        ),
         (["--column", "winner=verdict"], "no column 'verdict' for winner. Columns found:"),
         (["--level", "95"], "expected a level between 0 and 1"),
         (["--resamples", "3"], "expected 0 resamples or at least 20"),
@@ -136,3 +141,47 @@ def test_no_file_of_the_users_is_written_over(run: Run) -> None:
     done = run("rate", name, "--resamples", "0", "--rejected", name)
     assert (done.code, f"{name} is there already" in done.err) == (2, True)
     assert Path(name).read_bytes() == before
+
+
+@pytest.mark.parametrize(("mark", "said"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+def test_another_separator_is_named(run: Run, mark: str, said: str) -> None:
+    Path("v.csv").write_text("model_a,model_b,winner\nx,y,a\n".replace(",", mark), encoding="utf-8")
+    done = run("rate", "v.csv")
+    assert done.code == 2
+    assert f"The cells seem to be separated by {said}: separate them by commas." in done.err
+
+
+@pytest.mark.parametrize("other", ["x ", "\u00a0x", "x\u200b", "\ufeffx", "x\u2009"])
+def test_models_whose_names_differ_by_what_nobody_sees_are_refused(run: Run, other: str) -> None:
+    Path("v.csv").write_text(f"model_a,model_b,winner\nx,y,a\n{other},y,b\n", encoding="utf-8")
+    done = run("rate", "v.csv", "--resamples", "0")
+    assert (done.code, done.out) == (2, "")
+    assert f"{other!a}" in done.err
+    assert "'x'" in done.err
+    assert "differ by spaces or invisible characters alone" in done.err
+
+
+def test_names_that_can_be_told_apart_are_two_models(run: Run) -> None:
+    Path("v.csv").write_text("model_a,model_b,winner\nx 1,x1,a\nX 1,x1,b\n", encoding="utf-8")
+    done = run("rate", "v.csv", "--resamples", "0", "--format", "json", "--system", "elo")
+    assert {row["model"] for row in json.loads(done.out)} == {"x 1", "x1", "X 1"}
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_what_must_be_said_beside_the_rows_stands_in_every_row(run: Run, form: str) -> None:
+    name = votes("x,y,", "x,y,left")
+    done = run("rate", name, "--resamples", "0", "--system", "elo", "--format", form)
+    rows = json.loads(done.out) if form == "json" else list(csv.DictReader(io.StringIO(done.out)))
+    (note,) = {row["note"] for row in rows}
+    assert "1 of 30 row(s) have no winner: unjudged, not counted" in note
+    assert "1 row(s) unknown_winner: row 31: winner 'left'" in note
+
+
+def test_random_orders_of_many_votes_are_told_beforehand(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["magister.cli.rate"], "_MANY_VOTES", 20)
+    arguments = ("rate", votes(), "--resamples", "0")
+    done = run(*arguments, "--elo", "shuffle")
+    assert "Playing 28 votes in 1,000 random orders" in done.err
+    assert "--elo mean_field" in done.err
+    for other in (("--elo", "mean_field"), ("--elo", "shuffle", "--system", "bradley_terry")):
+        assert run(*arguments, *other).err == ""

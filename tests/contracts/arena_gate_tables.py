@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,15 @@ from magister.arena.ratings import Settings, rate_votes, unrated
 from magister.arena.responses import read_arena_responses, response_requests, response_texts
 from magister.arena.sheets import Sheets, annotation_sheet, shown_text
 from magister.arena.similarity import Similarities, all_pairs
+from magister.arena.similarity_judge import read_similarities, similarity_requests
+from magister.arena.similarity_tables import tabled_similarities
 from magister.arena.vectors import Vectors
 from magister.arena.votes import code_votes
 from magister.config.instructions import Evolution, InstructionLimits, InstructionSource
 from magister.config.models import ModelConfig
 from magister.contracts.arena_board_suite import arena_board_suite
 from magister.contracts.arena_suite import PAIRS, ArenaPlan, ArenaTables, arena_suite
-from magister.contracts.arena_tables import ANNOTATOR_KINDS, ARENA_ASKED, SELECTION_LIFT
+from magister.contracts.arena_tables import ANNOTATOR_KINDS, ARENA_ASKED, ARENA_SIMILARITIES, SELECTION_LIFT
 from magister.contracts.gate import Suite
 from magister.embeddings import vector_table
 from magister.embeddings._embed import Embedded
@@ -49,6 +52,7 @@ ARENA_PLAN = ArenaPlan(
     rounds=2,
     budget=split_budget(K, SHARE),
     lam=0.5,
+    similarity="embedding",
     shown=shown_text,
     judges=["bob", "jim"],
     exclude_self=True,
@@ -59,6 +63,7 @@ ARENA_PLAN = ArenaPlan(
     level=0.9,
     ablation_k=3,
 )
+JUDGED_PLAN = replace(ARENA_PLAN, similarity="judge")
 Tables = dict[str, Any]
 Say = Callable[[str, str, Mapping[str, Any]], str]
 """What a model says: its name, its task and the request."""
@@ -101,6 +106,10 @@ def talk(name: str, task: str, request: Mapping[str, Any]) -> str:
     if task == "judge":
         said = ("[[A]]", "[[A]]", "[[B]]", "[[tie]]", "Both have their merits.", "$ERROR$")
         return said[int(uniform(key, "verdict") ** 1.5 * len(said))]
+    if task == "similarity":
+        score = round(uniform(key, "score"), 2)
+        said = (*[f'{{"similarity": {score}}}'] * 6, "Rather alike.", '{"similarity": 7}', "$ERROR$")
+        return said[int(uniform(key, "reply") * len(said))]
     odd = (
         "",
         "$ERROR$",
@@ -156,20 +165,40 @@ def embedded(texts: Mapping[str, str | None]) -> pa.Table:
     return vector_table(list(texts), Embedded(vectors, [None] * count, [1] * count, [False] * count, count))
 
 
-def chosen(pool: pa.Table, plan: ArenaPlan) -> Chosen:
-    """Comparisons of all pairs, by likenesses that are drawn."""
+def scored(pool: pa.Table, responses: pa.Table, say: Say, plan: ArenaPlan) -> pa.Table:
+    """How alike a judge finds the responses; nothing where none is asked."""
+    if plan.similarity != "judge":
+        return ARENA_SIMILARITIES.schema.empty_table()
+    prompt, who, parts = load_prompt(PROMPTS / "similarity" / "v1.md"), speaker("kit"), []
+    for name in plan.scenarios:
+        rows = pool.filter(pc.equal(pool["scenario"], name)).sort_by("instruction_id")
+        texts = {}
+        for model in plan.models:
+            said = response_texts(responses.filter(pc.equal(responses["model"], model)))
+            texts[model] = pa.array([said[key] for key in rows["instruction_id"].to_pylist()], pa.string())
+        asked = similarity_requests(name, rows, texts, all_pairs(plan.models), who, prompt, max_tokens=9)
+        parts.append(read_similarities(asked.table, replies(who, "similarity", asked.requests, say)))
+    return pa.concat_tables(parts)
+
+
+def chosen(pool: pa.Table, similarities: pa.Table, plan: ArenaPlan) -> Chosen:
+    """Comparisons of all pairs, by the judge's scores, else by likenesses that are drawn."""
     rng = np.random.default_rng(5)
     parts = []
     for name in plan.scenarios:
         ids = pool.filter(pc.equal(pool["scenario"], name))["instruction_id"].combine_chunks()
         pairs = all_pairs(plan.models)
-        values = rng.uniform(-1, 1, size=(len(pairs), len(ids)))
+        values = rng.uniform(0, 1, size=(len(pairs), len(ids)))
         values[0, 0] = np.nan
+        given = Similarities(pairs, values)
+        if plan.similarity == "judge":
+            own = similarities.filter(pc.equal(similarities["scenario"], name))
+            given = tabled_similarities(own, ids, low=0.0)[1]
         vectors = Vectors("instructions", rng.normal(size=(len(ids), 4)), ids)
         choice = Choice(
             k=sum(plan.budget), lam=plan.lam, random_share=plan.budget[1] / sum(plan.budget), seed=1
         )
-        parts.append(choose_comparisons(name, ids, [Similarities(pairs, values)], vectors, choice))
+        parts.append(choose_comparisons(name, ids, [given], vectors, choice))
     return Chosen(
         *(pa.concat_tables([getattr(part, name) for part in parts]) for name in ("table", "counts"))
     )
@@ -272,7 +301,9 @@ def make_arena(say: Say = talk, plan: ArenaPlan = ARENA_PLAN, policy: Policy = "
         found = read_arena_responses(asked, replies(who, "respond", list(asked.values()), say), name)
         answers.append(found)
         vectors[f"vectors/{name}"] = embedded(response_texts(found))
-    responses, comparisons = pa.concat_tables(answers), chosen(pool.instructions, plan)
+    responses = pa.concat_tables(answers)
+    similarities = scored(pool.instructions, responses, say, plan)
+    comparisons = chosen(pool.instructions, similarities, plan)
     made = annotation_sheet(comparisons.table, pool.instructions, responses, seed=7)
     asked_of, votes, rejected = judged(made, say, plan)
     keyed = key_votes(
@@ -287,6 +318,7 @@ def make_arena(say: Say = talk, plan: ArenaPlan = ARENA_PLAN, policy: Policy = "
         "responses": responses,
         **vectors,
         "instruction_vectors": embedded(texts),
+        "similarities": similarities,
         "pairs": comparisons.counts.cast(PAIRS.schema),
         "selections": comparisons.table,
         "sheet": made.sheet,
@@ -315,6 +347,26 @@ def arena_expected(tables: Tables, plan: ArenaPlan = ARENA_PLAN) -> Suite:
     vectors = [tables[f"vectors/{name}"] for name in plan.models]
     own = {name: table for name, table in tables.items() if not name.startswith("vectors/")}
     return arena_suite(ArenaTables(**own, vectors=vectors), plan)
+
+
+@cache
+def judged_tables() -> Tables:
+    """All tables of an arena whose selection rests on a judge's scores."""
+    return make_arena(plan=JUDGED_PLAN)
+
+
+def judged_expected(tables: Tables, plan: ArenaPlan = JUDGED_PLAN) -> Suite:
+    """What the suite of an arena says of a judge's scores."""
+    held, expectations = arena_expected(tables, plan)
+    own = [check for check in expectations if check.table == "similarities"]
+    return {"similarities": held["similarities"]}, own
+
+
+def unjudged_expected(tables: Tables, plan: ArenaPlan = ARENA_PLAN) -> Suite:
+    """What the suite of an arena says of all else."""
+    held, expectations = arena_expected(tables, plan)
+    rest = {name: table for name, table in held.items() if name != "similarities"}
+    return rest, [check for check in expectations if check.table != "similarities"]
 
 
 def arena_board_tables() -> Tables:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 from arena_gate_tables import (
     ARENA_PLAN,
+    JUDGED_PLAN,
     SHARE,
     K,
     Tables,
@@ -20,6 +21,8 @@ from arena_gate_tables import (
     arena_board_tables,
     arena_expected,
     arena_tables,
+    judged_expected,
+    judged_tables,
     make_arena,
     statistics,
     talk,
@@ -59,13 +62,50 @@ def at_random(seed: int) -> Any:
     judges=st.sampled_from([[], ["jim"], ["bob", "ann", "jim"]]),
     flags=st.fixed_dictionaries(dict.fromkeys(("exclude_self", "key", "people"), st.booleans())),
     policy=st.sampled_from(["wrong", "drop"]),
+    similarity=st.sampled_from(["embedding", "token", "judge"]),
 )
 def test_an_arena_keeps_every_promise(
-    seed: int, rounds: int, budget: tuple[int, int], judges: list[str], flags: dict[str, bool], policy: Any
+    seed: int,
+    rounds: int,
+    budget: tuple[int, int],
+    judges: list[str],
+    flags: dict[str, bool],
+    policy: Any,
+    similarity: str,
 ) -> None:
-    plan = replace(ARENA_PLAN, rounds=rounds, budget=budget, judges=judges, **flags)
+    plan = replace(ARENA_PLAN, rounds=rounds, budget=budget, judges=judges, similarity=similarity, **flags)
     tables = make_arena(at_random(seed), plan, policy)
     assert broken(arena_expected(tables, plan)) == {}
+
+
+def test_a_similarity_that_was_not_asked_for_is_missed() -> None:
+    plan = replace(ARENA_PLAN, similarity="token")
+    tables = make_arena(plan=plan)
+    row = next(place for place, arm in enumerate(tables["selections"]["arm"].to_pylist()) if arm == "random")
+    rows = tables["selections"].to_pylist()
+    rows[row]["similarity"] = -0.25
+    changed = pa.Table.from_pylist(rows, schema=tables["selections"].schema)
+    held, expectations = arena_expected(tables | {"selections": changed}, plan)
+    (check,) = [one for one in expectations if getattr(one, "name", "") == "similarity_as_measured"]
+    report = run_gate("arena", {"selections": held["selections"]}, [check])
+    assert failed_names(report) == {"selections:similarity_as_measured"}
+
+
+def test_a_score_that_is_lost_or_was_not_used_is_missed() -> None:
+    tables = judged_tables()
+    short = tables | {"similarities": without(tables["similarities"], 0)}
+    report = run_gate("arena", *judged_expected(short))
+    assert failed_names(report) == {"similarities:table_row_count_to_equal:"}
+    scores = tables["similarities"].to_pylist()
+    chosen = tables["selections"].to_pylist()[0]
+    names = ("scenario", "model_a", "model_b", "instruction_id")
+    (row,) = [row for row in scores if all(row[name] == chosen[name] for name in names)]
+    row["similarity"] = 1 - row["similarity"] + 0.001
+    changed = pa.Table.from_pylist(scores, schema=tables["similarities"].schema)
+    held, expectations = arena_expected(tables | {"similarities": changed}, JUDGED_PLAN)
+    (check,) = [one for one in expectations if getattr(one, "name", "") == "similarity_as_measured"]
+    report = run_gate("arena", {"selections": held["selections"]}, [check])
+    assert failed_names(report) == {"selections:similarity_as_measured"}
 
 
 def without(table: pa.Table, place: int) -> pa.Table:
@@ -164,12 +204,14 @@ def run_arena(folder: Path, tables: Tables) -> int:
     names = {
         "pool": "instructions", "pool_rejected": "instructions_rejected", "instruction_ids": "instruction_vectors",
         "key": "sheet_key", "missing": "sheet_missing", "selections": "selections", "sheet": "sheet",
+        "similarities": "similarities",
         "asked": "asked", "votes": "votes", "votes_rejected": "votes_rejected", "verdicts": "verdicts",
         "ratings": "ratings", "lift": "lift", "agreement": "agreement", "gallery": "gallery",
         "ablation": "ablation",
     }  # fmt: skip
     contracts = names | {
         "instruction_ids": "vectors", "ids": "vectors", "missing": "votes_rejected", "asked": "arena_asked",
+        "similarities": "arena_similarities",
         "verdicts": "arena_verdicts", "lift": "selection_lift", "agreement": "arena_agreement",
         "ablation": "arena_ablation",
         "answers": "arena_responses",
@@ -183,7 +225,8 @@ def run_arena(folder: Path, tables: Tables) -> int:
     lineage = make_lineage("test", wildcards={}, inputs=[], params={}, code={})
     write_json(folder / "counts.json", [*counts, filtered], lineage)
     league = {
-        name: getattr(ARENA_PLAN, name) for name in ("models", "scenarios", "lam", "judges", "exclude_self")
+        name: getattr(ARENA_PLAN, name)
+        for name in ("models", "scenarios", "similarity", "lam", "judges", "exclude_self")
     }
     league |= {"k": K, "random_share": SHARE, "key": True, "people": ["data/annotations/pat.csv"]}
     params = {

@@ -14,10 +14,13 @@ import pyarrow as pa
 import pytest
 from arena_gate_tables import (
     ARENA_PLAN,
+    JUDGED_PLAN,
     arena_board_expected,
     arena_board_tables,
-    arena_expected,
     arena_tables,
+    judged_expected,
+    judged_tables,
+    unjudged_expected,
 )
 from corruptions import (
     ABLATION_BREAKS,
@@ -26,6 +29,7 @@ from corruptions import (
     BOARD_BREAKS,
     EXTERNAL_BREAKS,
     ITEM_BREAKS,
+    JUDGED_BREAKS,
     LEAGUE_BREAKS,
     Break,
     Row,
@@ -77,7 +81,8 @@ MODULES = {
     "ablations": Module(ablation_tables(), ablations_expected, ABLATION_PLAN, ABLATION_BREAKS),
     "boards": Module(board_tables(), boards_expected, PLAN, BOARD_BREAKS),
     "external": Module(external_tables(), external_expected, EXTERNAL_PLAN, EXTERNAL_BREAKS),
-    "arena": Module(arena_tables(), arena_expected, ARENA_PLAN, ARENA_BREAKS),
+    "arena": Module(arena_tables(), unjudged_expected, ARENA_PLAN, ARENA_BREAKS),
+    "arena_judged": Module(judged_tables(), judged_expected, JUDGED_PLAN, JUDGED_BREAKS),
     "arena_board": Module(arena_board_tables(), arena_board_expected, ARENA_PLAN, ARENA_BOARD_BREAKS),
 }
 INPUT = {"teaching_board": "board"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -160,3 +161,38 @@ def test_an_arena_without_a_vote_is_listed_as_unknown(
     assert {row["status"] for row in rows} == {"not_computable"}
     assert {row["rating"] for row in rows} == {None}
     assert all(row["reason"] for row in rows)
+
+
+@pytest.mark.parametrize("similarity", ["token", "judge"])
+def test_instructions_are_chosen_by_the_similarity_that_is_asked_for(
+    similarity: str, new_project: Callable[[dict[str, Any]], Project]
+) -> None:
+    params = arena_params()
+    params["models"]["kit"] = {
+        "engine": "scripted",
+        "script": "similarity_judge",
+        "script_args": {"unreadable": 0.2},
+    }
+    more = {"similarity_judge": "kit"} if similarity == "judge" else {}
+    params["arena"]["leagues"]["duel"] |= {"judges": [], "k": 6, "similarity": similarity, **more}
+    project = new_project(params)
+    project.build()
+    folder = "data/arena/leagues/duel"
+    rows = project.table(f"{folder}/selections.parquet")
+    assert len(rows) == 3 * 6
+    assert all(0 <= row["similarity"] <= 1 for row in rows)
+    if similarity == "token":
+        assert not (project.path / folder / "similarity").exists()
+        return
+    scored = {
+        (row["model_a"], row["model_b"], row["instruction_id"]): row
+        for row in project.table(f"{folder}/similarity/kit.parquet")
+    }
+    assert len(scored) == 3 * 60
+    assert {row["status"] for row in scored.values()} == {"ok", "invalid"}
+    for row in rows:
+        found = scored[row["model_a"], row["model_b"], row["instruction_id"]]
+        assert (found["status"], found["similarity"]) == ("ok", row["similarity"])
+    counts = json.loads((project.path / folder / "selections.json").read_text(encoding="utf-8"))
+    lost = sum(sum(row["unscored"].values()) for row in counts if "unscored" in row)
+    assert lost == sum(row["status"] != "ok" for row in scored.values()) > 0

@@ -13,8 +13,9 @@ import pytest
 
 from magister.config.params import load_params
 from magister.config.teaching import played_leagues
+from magister.jobs import count_jobs
 from magister.prompts import load_prompt
-from magister.teaching.plan import Planner, Shape, Size, count_jobs, prompts_of
+from magister.teaching.plan import Planner, Shape, Size, prompts_of
 
 from .conftest import Project, scripted_params
 

@@ -12,8 +12,8 @@ import pytest
 
 from magister.answers import canonical_value
 from magister.config.params import load_params
+from magister.jobs import count_jobs
 from magister.provenance import read_lineage
-from magister.teaching.plan import count_jobs
 
 from .conftest import Project, scripted_params
 from .test_plan import calls, plan

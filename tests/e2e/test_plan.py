@@ -35,6 +35,12 @@ def calls(rows: list[dict[str, Any]]) -> int:
     return sum(row["calls"] for row in rows if row["kind"] == "calls")
 
 
+def planned_jobs(project: Project) -> int:
+    """How many jobs Snakemake foresees."""
+    done = project.run("-n", "--quiet", "progress")
+    return len(set(re.findall(r"^Job (\d+):", done.stdout + done.stderr, re.MULTILINE)))
+
+
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[dict[str, Any]], Project]) -> Project:
     return new_project(scripted_params(12, rounds=2))
@@ -42,13 +48,11 @@ def project(new_project: Callable[[dict[str, Any]], Project]) -> Project:
 
 def test_a_plan_foresees_the_run(project: Project) -> None:
     from magister.config.params import load_params
-    from magister.teaching.plan import count_jobs
+    from magister.jobs import count_jobs
 
     before = plan(project)
     assert all(row["held"] is None for row in before if row["kind"] == "calls")
-    done = project.run("-n", "--quiet", "progress")
-    jobs = set(re.findall(r"^Job (\d+):", done.stdout + done.stderr, re.MULTILINE))
-    assert count_jobs(load_params(project.path / "params.yaml")) == len(jobs)
+    assert count_jobs(load_params(project.path / "params.yaml")) == planned_jobs(project)
     project.build()
     after = plan(project)
     asked = sum(

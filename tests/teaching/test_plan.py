@@ -9,6 +9,7 @@ from teaching_tables import prompt
 
 from magister.config.models import PRICES, ModelConfig
 from magister.config.params import Params, validate_params
+from magister.jobs import count_jobs
 from magister.llm import build_request, chat_body, fingerprint
 from magister.teaching.plan import (
     CHARS_PER_TOKEN,
@@ -17,7 +18,6 @@ from magister.teaching.plan import (
     Planner,
     Shape,
     Size,
-    count_jobs,
     price,
     prompts_of,
     summed,

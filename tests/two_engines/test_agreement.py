@@ -18,7 +18,11 @@ from tests.two_engines.conftest import ROOT, Project, tiny_arena
 
 DVC: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))
 STAGES: dict[str, dict[str, Any]] = DVC["stages"]
-RULE_FILES = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "rules").glob("*.smk")}
+RULE_FILES: dict[str, str] = {}
+for path in sorted((ROOT / "rules").glob("*.smk")):
+    # A module may have parts: rules/<module>_<part>.smk.
+    module = path.stem.split("_")[0]
+    RULE_FILES[module] = RULE_FILES.get(module, "") + path.read_text(encoding="utf-8") + "\n\n"
 # Names under which the rules know slices of the parameters.
 ALIASES = {"DATASETS": "items", "model_params": "models"}
 ALIASES |= dict.fromkeys(("LEAGUES", "DERIVED", "PLAYED", "league_of", "derived_of"), "teaching")

@@ -40,10 +40,10 @@ _STATISTICS = {
     "self_named_share": "names its model",
 }
 _KEYS = (
-    "BT: Bradley-Terry on Elo's scale, mean 1000. Elo: the paper's, in the limit of all orders of the votes. ranks: "
-    "interval of the rank, over all models that are not told apart. first: share of resamples in which the model is "
-    "first, ties counting for all. group: models that share a letter are not told apart. An open end (..) stands for "
-    "no bound.",
+    "n: votes on the model. BT: Bradley-Terry on Elo's scale, mean 1000. Elo: the paper's, in the limit of all orders "
+    "of the votes. ranks: interval of the rank, over all models that are not told apart. first: share of resamples in "
+    "which the model is first, ties counting for all. group: models that share a letter are not told apart. An open "
+    "end (..) stands for no bound.",
     "selection lift: decisive votes name a winner; the better is the one that all other votes put first; points of "
     "one vote: width of the interval it would give. Selected instructions helped where the difference is above 0 "
     "in the first three rows and below 0 in the last two, with an interval that leaves out 0.",
@@ -133,14 +133,16 @@ def _joined(board: pa.Table, part: tuple[str, str, str]) -> list[tuple[Row, Row]
 
 def _text_part(board: pa.Table, part: tuple[str, str, str], width: int) -> list[str]:
     rows = _joined(board, part)
-    name_width = width - 61
+    counts = [str(rating["n"]) for rating, _ in rows]
+    wide = max(3, *map(len, counts)) + 1
+    name_width = width - 59 - wide
     names = shorten([rating["model"] for rating, _ in rows], name_width - 1)
     level = f"{100 * rows[0][0]['level']:g} %"
     lines = [
         f"Arena, league {part[0]}: {_title(*part[1:])}",
         "",
-        f"{'':>3} {'model':<{name_width}}{'BT':>5} {level:<13}{'Elo':>6} {level:<13}{'ranks':>6}{'first':>6}  "
-        "group",
+        f"{'':>3} {'model':<{name_width}}{'n':>{wide - 1}} {'BT':>5} {level:<13}{'Elo':>5} {level:<13}{'ranks':>5}"
+        f"{'first':>6} group",
     ]
     component = rows[0][0]["component"]
     for rating, elo in rows:
@@ -149,9 +151,9 @@ def _text_part(board: pa.Table, part: tuple[str, str, str], width: int) -> list[
             component = rating["component"]
             lines.append("    not connected with those above by any vote:")
         lines.append(
-            f"{_whole(rating['rank']):>3} {ljust(names[rating['model']], name_width)}"
-            f"{_whole(rating['rating']):>5} {_span(rating):<13}{_whole(elo['rating']):>6} {_span(elo):<13}"
-            f"{_ranks(rating):>6}{_chance(rating):>6}  {rating['group'] or '-'}".rstrip()
+            f"{_whole(rating['rank']):>3} {ljust(names[rating['model']], name_width)}{rating['n']:>{wide - 1}} "
+            f"{_whole(rating['rating']):>5} {_span(rating):<13}{_whole(elo['rating']):>5} {_span(elo):<13}"
+            f"{_ranks(rating):>5}{_chance(rating):>6} {rating['group'] or '-'}".rstrip()
         )
     for group in unresolved([rating for rating, _ in rows]):
         said = f"unresolved: {', '.join(group)}: these votes do not tell them apart"
@@ -165,14 +167,15 @@ def _markdown_part(board: pa.Table, part: tuple[str, str, str]) -> list[str]:
     lines = [
         f"#### {escape(_title(*part[1:]))}",
         "",
-        f"| rank | model | Bradley-Terry [{level}] | Elo [{level}] | ranks | first | group | won-lost-tied | note |",
-        "|---:|:---|:---|:---|:---|---:|:---|:---|:---|",
+        f"| rank | model | Bradley-Terry [{level}] | Elo [{level}] | ranks | first | group | n | won-lost-tied | "
+        "note |",
+        "|---:|:---|:---|:---|:---|---:|:---|---:|:---|:---|",
     ]
     for rating, elo in rows:
         cells = [_whole(rating["rank"]), escape(rating["model"])]
         cells += [f"{_whole(row['rating'])} {_span(row)}".strip() for row in (rating, elo)]
         cells += [_ranks(rating), _chance(rating), escape(rating["group"] or "-")]
-        cells += [f"{rating['wins']}-{rating['losses']}-{rating['ties']}"]
+        cells += [str(rating["n"]), f"{rating['wins']}-{rating['losses']}-{rating['ties']}"]
         cells.append(escape(rating["reason"]))
         lines.append("| " + " | ".join(cells) + " |")
     lines.append("")

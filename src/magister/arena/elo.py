@@ -36,7 +36,6 @@ _STIFF_STEPS = 48
 # A rating that moves by less than this over the whole time has arrived.
 _ARRIVED = 1e-8
 _CELLS_AT_ONCE = 2**16
-_ORDER_CELLS = 2**24
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,7 @@ def _chebyshev_values(s: int, w: float) -> tuple[Floats, Floats, Floats]:
 def shuffled(
     low: Ints, high: Ints, outcome: Ints, k: int, *, orderings: int, seed: int, elo: EloScale | None = None
 ) -> Floats:
-    """Elo ratings after each of many random orders of the votes, all orders at once.
+    """Elo ratings after each of many random orders of the votes.
 
     Args:
         low: position of one model of each vote, shape (v,).
@@ -160,26 +159,18 @@ def shuffled(
     Returns:
         Ratings, shape (orderings, k); their median is the paper's rating. The order of the rows given does not matter.
     """
+    # Compiled on first use; nothing else here waits for that.
+    from magister.arena._elo_orders import play
+
     elo = elo or EloScale()
-    cells = np.sort((low * k + high) * 3 + outcome)
+    cells, votes = np.unique(np.sort((low * k + high) * 3 + outcome), return_inverse=True)
+    votes = votes.astype(np.int32)
     first, second = cells // 3 // k, cells // 3 % k
     score = np.array([1.0, 0.0, 0.5])[cells % 3]
-    step = max(1, min(orderings, _ORDER_CELLS // max(cells.size, 1)))
-    out = np.empty((orderings, k))
-    for begin in range(0, orderings, step):
-        count = min(step, orderings - begin)
-        orders = np.empty((cells.size, count), dtype=np.int32)
-        for b in range(count):
-            # A stream per order: the orders do not depend on how many are taken at once.
-            words = np.random.SeedSequence([seed, 0x454C, begin + b])
-            orders[:, b] = np.random.Generator(np.random.PCG64(words)).permutation(cells.size)
-        ratings = np.full(count * k, elo.start)
-        base = np.arange(count) * k
-        for order in orders:
-            i, j = base + first[order], base + second[order]
-            gain = ratings[i] - ratings[j]
-            gain = elo.k * (score[order] - 1 / (1 + 10 ** (-gain / elo.scale)))
-            ratings[i] += gain
-            ratings[j] -= gain
-        out[begin : begin + count] = ratings.reshape(count, k)
+    out = np.full((orderings, k), elo.start)
+    for b, ratings in enumerate(out):
+        # A stream per order: the orders do not depend on how many are taken.
+        words = np.random.SeedSequence([seed, 0x454C, b])
+        order = np.random.Generator(np.random.PCG64(words)).permutation(votes)
+        play(order, first, second, score, ratings, elo.k, elo.scale)
     return out

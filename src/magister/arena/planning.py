@@ -44,6 +44,7 @@ class Design:
         spread: standard deviation of the models' true ratings, Elo points.
         level: coverage of intervals, 0..1.
         elo_k: points that a game moves at most.
+        people: annotators who are people, whose hours are counted; all by default.
     """
 
     models: int
@@ -57,6 +58,7 @@ class Design:
     spread: float = 100.0
     level: float = 0.95
     elo_k: float = 4.0
+    people: int | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers.
@@ -128,6 +130,7 @@ def plan_arena(design: Design) -> list[Plan]:
     """
     n = design.models
     ratings = START + design.spread * special.ndtri((np.arange(n) + 0.5) / n)
+    people = design.annotators if design.people is None else design.people
     worth = design.annotators / (1 + (design.annotators - 1) * design.alike)
     schedules = {"all_pairs": 1.0 - np.eye(n)}
     if n > ALL_PAIRS_UP_TO:
@@ -149,7 +152,7 @@ def plan_arena(design: Design) -> list[Plan]:
                     comparisons,
                     pairs * times * split_budget(design.k, design.random_share)[1],
                     votes,
-                    votes * design.seconds / 3600,
+                    comparisons * people * design.seconds / 3600,
                     float(_half_widths(covariance, design.level).mean()),
                     highest_elo(most, design.k * times * design.annotators, design.elo_k),
                     joins * design.k * times,

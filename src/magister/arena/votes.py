@@ -12,6 +12,7 @@ be told from another vote and is never flagged.
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -130,6 +131,7 @@ def code_votes(
     number = np.arange(1, n + 1) if rows is None else np.asarray(rows, dtype=np.int64)
     pair, names = _codes([table[named["model_a"]], table[named["model_b"]]])
     a, b = pair
+    _refuse_lookalikes(names, source)
     (winner,), labels = _codes([table[named["winner"]]])
     said = np.array([*(LABELS.get(label, -1) for label in labels), -2], dtype=np.int64)[winner]
     # Positions in `_REASONS`; 0 for a vote that counts.
@@ -175,6 +177,21 @@ def code_votes(
     )
 
 
+def _refuse_lookalikes(names: Sequence[str], source: str) -> None:
+    """Refuse names that nobody can tell apart: they differ by spaces, of any width, or invisible characters alone."""
+    seen: dict[str, str] = {}
+    for name in names:
+        shown = "".join(
+            char for char in name if unicodedata.category(char) not in ("Cf", "Cc") or char.isspace()
+        )
+        other = seen.setdefault(" ".join(shown.split()), name)
+        if other is not name:
+            raise UserError(
+                f"{source}: the models {other!a} and {name!a} differ by spaces or invisible characters "
+                "alone, and would be rated as two; write one name in one way"
+            )
+
+
 def is_wrong(reason: str) -> bool:
     """Whether a reason of `votes_rejected` is a mistake; a vote that was cast twice is none."""
     return reason not in ("duplicate", "contradicting_duplicate")
@@ -218,10 +235,18 @@ def _resolve(present: Sequence[str], columns: Mapping[str, str], source: str) ->
             named[role] = name
         elif role in REQUIRED:
             raise UserError(
-                f"{source}: no column {role!r}. Columns found: {found}. Expected {', '.join(REQUIRED)}; "
-                f"name the right one for {role}"
+                f"{source}: no column {role!r}. Columns found: {found}. {_separator(present)}Expected "
+                f"{', '.join(REQUIRED)}; name the right one for {role}"
             )
     return named
+
+
+def _separator(present: Sequence[str]) -> str:
+    """A hint where the only column looks like several."""
+    for mark, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if len(present) == 1 and mark in present[0]:
+            return f"The cells seem to be separated by {name}: separate them by commas. "
+    return ""
 
 
 def _codes(columns: list[pa.ChunkedArray]) -> tuple[list[Ints], list[str]]:

@@ -81,6 +81,11 @@ def board_arena(
 
 @app.command("all", epilog="Example: magister board all")
 def board_all() -> None:
-    """Print all boards."""
-    board_teaching()
-    board_arena()
+    """Print all boards that there are."""
+    teaching, arena = Path("results/teaching.parquet"), Path("results/arena.parquet")
+    if not (teaching.is_file() or arena.is_file()):
+        raise UserError(f"neither {teaching} nor {arena} is there yet. Run: snakemake --cores all")
+    if teaching.is_file():
+        board_teaching()
+    if arena.is_file():
+        board_arena()

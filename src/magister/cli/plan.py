@@ -156,8 +156,9 @@ def plan_teaching(
 ) -> None:
     """Say what a run will ask, what that costs and what it can show. Asks nothing."""
     from magister.config.params import load_params
+    from magister.jobs import count_jobs
     from magister.stats import detectable_difference
-    from magister.teaching.plan import CHARS_PER_TOKEN, count_jobs, summed
+    from magister.teaching.plan import CHARS_PER_TOKEN, summed
 
     loaded = load_params(params)
     root = params.parent

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 EXAMPLE = "Example: magister rate votes.csv --column instruction=prompt_id --by scenario"
 
 
+#: From so many votes random orders take long enough to be told beforehand.
+_MANY_VOTES = 200_000
+# Measured: a million votes in 1,000 orders.
+_MINUTES_OF_A_GAME = 0.5 / 1e9
+
+
 class System(StrEnum):
     """What to rate by."""
 
@@ -103,6 +109,13 @@ def rate(
         likelihood=Likelihood(ties=ties.value),
     )
     refuse_no_votes(votes)
+    if elo is EloMethod.shuffle and System.elo.value in settings.systems and len(votes) >= _MANY_VOTES:
+        echo(
+            f"Playing {len(votes):,} votes in {settings.orderings:,} random orders, which takes about "
+            f"{max(1, round(len(votes) * settings.orderings * _MINUTES_OF_A_GAME))} minute(s) a scope; "
+            "--elo mean_field gives the same within 2 points at once.",
+            err=True,
+        )
     ratings = rate_votes(votes, settings, by_scenario=by is By.scenario)
     frame = best_first(ratings.table)
     read_as = ", ".join(f"{role} from {name}" for role, name in votes.columns.items() if role != name)
@@ -110,12 +123,11 @@ def rate(
     echo(f"{file}: {votes.n_rows + found.broken.num_rows} rows, {len(votes)} votes count.", err=quiet)
     if read_as:
         echo(f"Read: {read_as}.", err=quiet)
-    for note in ratings.notes:
-        echo(f"{note}.", err=quiet)
-    for note in _unreadable(found.broken):
+    notes = [*ratings.notes, *_unreadable(found.broken)]
+    for note in notes:
         echo(f"{note}.", err=quiet)
     if quiet:
-        print_rows(_records(frame), form)
+        print_rows(_records(frame, notes), form)
     else:
         _print_tables(frame, settings.level)
     wrong = found.broken.num_rows + _wrong(votes.rejected)
@@ -127,11 +139,15 @@ def rate(
 def _columns(pairs: list[str]) -> dict[str, str]:
     from magister.arena.votes import COLUMNS
 
-    out = {}
+    out: dict[str, str] = {}
     for pair in pairs:
         role, mark, name = pair.partition("=")
         if not mark or role not in COLUMNS or not name:
             raise UserError(f"--column {pair!r}: expected ROLE=NAME with a role of {', '.join(COLUMNS)}")
+        if role in out:
+            raise UserError(
+                f"--column: {role} is named twice, {out[role]!r} and {name!r}; give each role once"
+            )
         out[role] = name
     return out
 
@@ -160,12 +176,15 @@ def _wrong(rejected: pa.Table) -> int:
     return sum(is_wrong(reason) for reason in rejected["reason"].to_pylist())
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows for programs: what is unknown is null."""
+def _records(frame: pd.DataFrame, notes: list[str]) -> list[dict[str, Any]]:
+    """Rows for programs: what is unknown is null, and `note` says what must be said beside all of them."""
     import pandas as pd
 
     rows = frame.astype(object).to_dict("records")
-    return [{str(name): None if pd.isna(value) else value for name, value in row.items()} for row in rows]
+    said = {"note": "; ".join(notes)}
+    return [
+        {str(name): None if pd.isna(value) else value for name, value in row.items()} | said for row in rows
+    ]
 
 
 def _print_tables(frame: pd.DataFrame, level: float) -> None:

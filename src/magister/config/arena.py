@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from magister.config.base import Name, Real, Section, Whole
 from magister.config.instructions import Evolution, InstructionLimits, InstructionSource
@@ -17,9 +17,13 @@ class ArenaLeague(Section):
     models: list[Name] = Field(min_length=2, description="Models that are rated.")
     scenarios: list[Name] = Field(min_length=1, description="Scenarios of the instructions used.")
     k: Whole = Field(10, ge=1, description="Instructions compared per pair of models and scenario.")
-    similarity: Literal["embedding", "token"] = Field(
+    similarity: Literal["embedding", "token", "judge"] = Field(
         "embedding",
-        description="How alike two responses are: cosine of their vectors, or share of words in common.",
+        description="How alike two responses are: cosine of their vectors, share of words in common, or the score that "
+        "`similarity_judge` gives each pair of responses: a call per pair of models and instruction.",
+    )
+    similarity_judge: Name | None = Field(
+        None, description="`similarity: judge`: the model that scores how alike two responses are, 0 to 1."
     )
     lam: Real = Field(
         1.0, ge=0, description="Weight of the penalty for instructions like those chosen already."
@@ -56,12 +60,26 @@ class ArenaLeague(Section):
                 raise ValueError(f"{path!r} stands there twice")
         return people
 
+    @model_validator(mode="after")
+    def _similarity_has_its_judge(self) -> ArenaLeague:
+        if (self.similarity == "judge") != (self.similarity_judge is not None):
+            raise ValueError(
+                "similarity 'judge' needs 'similarity_judge', one of models"
+                if self.similarity_judge is None
+                else f"similarity_judge {self.similarity_judge!r} is not asked with similarity {self.similarity!r}; "
+                "leave it out, or choose similarity 'judge'"
+            )
+        return self
+
 
 class ArenaPrompts(Section):
     """Versions of the arena's prompts."""
 
     respond: str = Field("v1", description="Instructions to a model: `prompts/respond/`.")
     judge_pair: str = Field("v1", description="Two responses to a judge: `prompts/judge_pair/`.")
+    similarity: str = Field(
+        "v1", description="Two responses whose likeness is scored: `prompts/similarity/`."
+    )
 
 
 class ArenaLimits(Section):
@@ -69,6 +87,7 @@ class ArenaLimits(Section):
 
     respond: Whole = Field(512, ge=1, description="Responses.")
     judge: Whole = Field(16, ge=1, description="Verdicts of judges.")
+    similarity: Whole = Field(24, ge=1, description="Scores of likeness.")
 
 
 class Elo(Section):
@@ -88,7 +107,9 @@ class Arena(Section):
         default_factory=InstructionLimits, description="What an instruction may be."
     )
     evolution: Evolution = Field(default_factory=Evolution, description="How the pool grows.")
-    leagues: dict[Name, ArenaLeague] = Field(default_factory=dict, description="Leagues by name.")
+    leagues: dict[Name, ArenaLeague] = Field(
+        default_factory=dict, description="Leagues by name; without any, nobody is compared."
+    )
     embedder: Name | None = Field(
         None,
         description="One of `embedders`, for likeness of responses and of instructions; needed with leagues.",

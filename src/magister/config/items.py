@@ -102,7 +102,9 @@ class Variant(Section):
 class Items(Section):
     """From raw rows to multiple-choice items."""
 
-    datasets: dict[Name, Dataset] = Field(description="Sources by name.", min_length=1)
+    datasets: dict[Name, Dataset] = Field(
+        default_factory=dict, description="Sources by name; without any, no items are made."
+    )
     options: Whole = Field(4, ge=2, le=26, description="Options per item built from an open question.")
     pad: Literal["none", "numeric_neighbours"] = Field(
         "none",

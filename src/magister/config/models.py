@@ -45,6 +45,7 @@ PLAYED = {
     "reviewer": (),
     "responder": ("models",),
     "pair_judge": ("judges",),
+    "similarity_judge": ("similarity judges",),
 }
 """Of each shipped player that reads its prompts the roles in a league that it can play."""
 

@@ -47,8 +47,9 @@ class Params(Section):
     """All of `params.yaml`."""
 
     models: dict[Name, ModelConfig] = Field(description="Speakers by name.", min_length=1)
-    items: Items
-    teaching: Teaching
+    items: Items = Field(default_factory=Items)
+    # Validated, as a section of the file is: its leagues are filled in then.
+    teaching: Teaching = Field(default_factory=lambda: Teaching.model_validate({}))
     arena: Arena = Field(default_factory=Arena)
     diagnosis: Diagnosis = Field(default_factory=Diagnosis)
     embedders: dict[Name, EmbedderConfig] = Field(
@@ -109,7 +110,7 @@ class Params(Section):
                 if dataset not in self.items.datasets:
                     raise ValueError(
                         f"teaching.leagues.{name}.datasets: unknown dataset {dataset!r}; "
-                        f"known: {', '.join(sorted(self.items.datasets))}"
+                        f"known: {', '.join(sorted(self.items.datasets)) or 'none'}"
                     )
             for role in ("students", "teachers", "datasets", "arms", "ablations"):
                 different(getattr(league, role), f"teaching.leagues.{name}.{role}")
@@ -144,6 +145,9 @@ class Params(Section):
             for role in ("models", "judges"):
                 known(getattr(league, role), f"{where}.{role}")
                 playable(getattr(league, role), role, f"{where}.{role}")
+            if league.similarity_judge is not None:
+                known([league.similarity_judge], f"{where}.similarity_judge")
+                playable([league.similarity_judge], "similarity judges", f"{where}.similarity_judge")
             for scenario in league.scenarios:
                 if scenario not in scenarios and not open_ended:
                     raise ValueError(

@@ -135,7 +135,9 @@ class Teaching(Section):
     rounds: Whole = Field(
         3, ge=1, le=MAX_ROUNDS, description="Rounds of guidance T of every league that names none of its own."
     )
-    leagues: dict[Name, League] = Field(min_length=1, description="Leagues by name.")
+    leagues: dict[Name, League] = Field(
+        default_factory=dict, description="Leagues by name; without any, nobody is taught."
+    )
     prompts: TeachingPrompts = Field(default_factory=TeachingPrompts, description="Prompt versions.")
     answer_as: AnswerAs = Field(
         "text", description="How models are asked to name an option: by its text or by its letter and text."

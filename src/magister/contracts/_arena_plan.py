@@ -32,6 +32,7 @@ class ArenaPlan:
         rounds: rounds of evolution of the pool.
         budget: comparisons of a pair and scenario, chosen by discrepancy and drawn at random.
         lam: weight of the penalty in the objective.
+        similarity: how alike two responses are: embedding, token or judge.
         shown: what annotators see of a response's text.
         judges: models that vote.
         exclude_self: whether a judge leaves out its own responses.
@@ -48,6 +49,7 @@ class ArenaPlan:
     rounds: int
     budget: tuple[int, int]
     lam: float
+    similarity: str
     shown: Callable[[str], str]
     judges: Sequence[str]
     exclude_self: bool

@@ -20,6 +20,7 @@ from magister.contracts._rating_checks import rating_checks
 from magister.contracts._response_checks import of_scenarios, response_checks, vector_checks
 from magister.contracts._selection_checks import PAIRS, pair_checks, selection_checks
 from magister.contracts._sheet_checks import key_checks, missing_checks, sheet_checks, shown_check
+from magister.contracts._similarity_checks import measured_check, similarity_checks
 from magister.contracts._small import comparable
 from magister.contracts._verdict_checks import verdict_checks
 from magister.contracts._vote_checks import described_check, vote_checks
@@ -28,6 +29,7 @@ from magister.contracts.arena_tables import (
     ARENA_AGREEMENT,
     ARENA_ASKED,
     ARENA_RESPONSES,
+    ARENA_SIMILARITIES,
     ARENA_VERDICTS,
     GALLERY,
     INSTRUCTIONS,
@@ -56,6 +58,7 @@ class ArenaTables:
         responses: ARENA_RESPONSES of the league's models.
         vectors: VECTORS of their responses, in the order of the plan's models.
         instruction_vectors: VECTORS of the instructions.
+        similarities: ARENA_SIMILARITIES, empty unless a judge scores likeness.
         pairs: what comparisons were chosen from, see `PAIRS`.
         selections: SELECTIONS.
         sheet: SHEET.
@@ -77,6 +80,7 @@ class ArenaTables:
     responses: pa.Table
     vectors: Sequence[pa.Table]
     instruction_vectors: pa.Table
+    similarities: pa.Table
     pairs: pa.Table
     selections: pa.Table
     sheet: pa.Table
@@ -110,6 +114,7 @@ def arena_suite(given: ArenaTables, plan: ArenaPlan) -> Suite:
         "responses": (ARENA_RESPONSES, given.responses),
         **{name: (VECTORS, table) for name, table in vectors.items()},
         "instruction_vectors": (VECTORS, given.instruction_vectors),
+        "similarities": (ARENA_SIMILARITIES, given.similarities),
         "pairs": (PAIRS, given.pairs),
         "selections": (SELECTIONS, given.selections),
         "sheet": (SHEET, given.sheet),
@@ -138,7 +143,9 @@ def arena_suite(given: ArenaTables, plan: ArenaPlan) -> Suite:
         *rejection_checks(given.instructions_rejected, pool, plan.rounds),
         *response_checks(own, pool, plan),
         *_vector_checks(vectors, given),
+        *similarity_checks(given.similarities, pool, own, plan),
         *selection_checks(given.selections, given.pairs, pool, plan),
+        measured_check(given.selections, given.similarities, plan),
         *pair_checks(given.pairs, given.selections, pool, plan),
         shown_check(given.selections, key, given.sheet_missing),
         *missing_checks(given.sheet_missing, given.selections, own),

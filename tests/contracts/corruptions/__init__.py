@@ -1,7 +1,7 @@
 """One way to break every rule of the gates, by the name it has in a report."""
 
 from corruptions.ablations import ABLATION_BREAKS
-from corruptions.arena import ARENA_BOARD_BREAKS, ARENA_BREAKS
+from corruptions.arena import ARENA_BOARD_BREAKS, ARENA_BREAKS, JUDGED_BREAKS
 from corruptions.boards import BOARD_BREAKS, EXTERNAL_BREAKS
 from corruptions.breaks import Break, Row
 from corruptions.items import ITEM_BREAKS
@@ -14,6 +14,7 @@ __all__ = [
     "BOARD_BREAKS",
     "EXTERNAL_BREAKS",
     "ITEM_BREAKS",
+    "JUDGED_BREAKS",
     "LEAGUE_BREAKS",
     "Break",
     "Row",

@@ -76,6 +76,11 @@ def is_unread(row: Row) -> bool:
     return row["source"].startswith("judge:") and row["reason"] != "own_response"
 
 
+def is_unscored(row: Row) -> bool:
+    """Whether a judge's reply gave no score."""
+    return row["status"] == "invalid"
+
+
 def is_unanswered(row: Row) -> bool:
     return row["status"] in ("no_answer", "truncated", "refusal", "ambiguous")
 
@@ -143,6 +148,9 @@ ARENA_BREAKS: dict[str, dict[str, Break]] = {
         "ranks_consecutive": Break({"rank": 40}, also=_UNFOUND),
         "instruction_once": Break(_other_instruction, also=_UNFOUND),
         "similarity_known": Break({"similarity": None}, lambda row: row["arm"] == "random"),
+        "similarity_as_measured": Break(
+            {"similarity": -0.25}, lambda row: row["arm"] == "random", plan={"similarity": "token"}
+        ),
         "objective_of_its_parts": Break({"penalty": 0.5}, lambda row: row["arm"] == "random"),
         "chance_of_its_draw": Break({"inclusion_probability": 0.5}, lambda row: row["arm"] == "discrepant"),
         "shown_or_listed": Break({"instruction_id": "nobody"}, also=more("instruction_of_scenario")),
@@ -204,7 +212,12 @@ ARENA_BREAKS: dict[str, dict[str, Break]] = {
         "annotator_of_source": Break({"annotator": "eve"}, is_unread, also=more("request_as_asked")),
         "comparison_to_judge": Break({"comparison_id": None}, is_unread, also=more("request_as_asked")),
         "request_as_asked": Break({"request_id": "another"}, is_unread),
-        "own_response_is_own": Break({"reason": "own_response"}, is_unread, also=more("request_as_asked")),
+        # A judge who has no responses of its own, so that none of its rows has this reason already.
+        "own_response_is_own": Break(
+            {"reason": "own_response"},
+            lambda row: is_unread(row) and row["annotator"] == "jim",
+            also=more("request_as_asked"),
+        ),
     },
     "judgements": {
         "vote_or_reason": Break({"comparison_id": GONE}, of_kind("judge"), table="votes", old_key=True),
@@ -273,6 +286,15 @@ ARENA_BREAKS: dict[str, dict[str, Break]] = {
         "reason_unless_ok": Break(BARE | {"status": "no_interval", "reason": ""}, is_way("decisive", "embedding")),
     },
 }  # fmt: skip
+
+JUDGED_BREAKS: dict[str, dict[str, Break]] = {
+    "similarities": {
+        "pair_in_league": Break({"model_b": "eve"}, is_unscored, also=more("asked_where_text")),
+        "instruction_of_scenario": Break({"scenario": "elsewhere"}, is_unscored),
+        "scored_where_read": Break({"similarity": 0.5}, is_unscored),
+        "asked_where_text": Break({"request_id": None}, is_unscored),
+    },
+}
 
 ARENA_BOARD_BREAKS: dict[str, dict[str, Break]] = {
     "arena_board": {

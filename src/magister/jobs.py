@@ -1,0 +1,79 @@
+"""How many jobs a run is, module by module."""
+
+from __future__ import annotations
+
+from magister.config.arena import Arena, ArenaLeague
+from magister.config.base import WheelFile
+from magister.config.items import Items
+from magister.config.params import Params
+from magister.config.teaching import played_leagues
+from magister.contracts.schemas import TEACHER_ARMS
+
+
+def count_jobs(params: Params) -> int:
+    """Jobs of a run from nothing: each step that asks a model is three (requests, answers, table).
+
+    Args:
+        params: the parameters.
+    """
+    jobs = _llm_jobs(params) + _items_jobs(params.items) + _teaching_jobs(params) + _arena_jobs(params.arena)
+    # The gate of the boards, where there are some; the target.
+    return jobs + bool(params.teaching.leagues or params.arena.leagues) + 1
+
+
+def _llm_jobs(params: Params) -> int:
+    """Weights and fingerprints."""
+    files = [model.weights for model in params.models.values()]
+    files += [file for each in params.embedders.values() for file in (each.weights, each.tokenizer)]
+    fetched = {file.member for file in files if isinstance(file, WheelFile)}
+    return len(fetched) + len(params.models) + len(params.embedders)
+
+
+def _items_jobs(items: Items) -> int:
+    if not items.datasets:
+        return 0
+    wheels = sum(dataset.kind == "wheel" for dataset in items.datasets.values())
+    jobs = wheels + len(items.datasets)
+    jobs += 3 * (len(items.distractor_models) + len(items.ladder))
+    jobs += 2 * ((items.rewriter != "rules") + (items.reviewer is not None))
+    jobs += 5  # harvest, build, rewrite, band, gate
+    for variant in items.variants.values():
+        jobs += 1 + 2 * ((variant.paraphraser is not None) + (variant.reviewer is not None))
+    return jobs
+
+
+def _teaching_jobs(params: Params) -> int:
+    """Leagues, their ablations and their boards."""
+    teaching = params.teaching
+    if not teaching.leagues:
+        return 0
+    jobs = 0
+    for league in played_leagues(teaching, params.items.variants).values():
+        rounds = league.rounds or teaching.rounds
+        models = len(league.students) + len(league.teachers)
+        jobs += 3 * models * (1 + rounds) + (rounds if set(league.arms) - set(TEACHER_ARMS) else 0)
+        jobs += 4  # trajectories, metrics, standings, gate
+        jobs += league.option_order > 0  # another order of the options
+    jobs += 3 * len(teaching.leagues)  # their ablations, the gate of these, and plots
+    return jobs + 4  # the board, the boards of others, the ablations' page, plots
+
+
+def _arena_jobs(arena: Arena) -> int:
+    """The pool, leagues and their boards."""
+    if not arena.sources:
+        return 0
+    wheels = sum(source.kind == "wheel" for source in arena.sources.values())
+    evolution = arena.evolution
+    jobs = wheels + 1 + evolution.rounds * (2 * len(evolution.generators) + 1)
+    if not arena.leagues:
+        return jobs
+    respondents = {name for league in arena.leagues.values() for name in league.models}
+    jobs += 4 * len(respondents) + 1  # with vectors; those of the instructions
+    jobs += sum(map(_arena_league_jobs, arena.leagues.values()))
+    return jobs + 2  # the board, the ablation's page
+
+
+def _arena_league_jobs(league: ArenaLeague) -> int:
+    judges = len(league.judges) + (league.similarity_judge is not None)
+    # Selection, sheet, annotations, ratings, report, ablation, gate, plot.
+    return 3 * judges + league.key + bool(league.people) + 8
