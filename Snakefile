@@ -29,6 +29,8 @@ include: "rules/teaching.smk"
 include: "rules/ablations.smk"
 include: "rules/arena_pool.smk"
 include: "rules/arena.smk"
+include: "rules/diagnosis.smk"
+include: "rules/diagnosis_q.smk"
 include: "rules/gates.smk"
 include: "rules/boards.smk"
 
@@ -42,6 +44,7 @@ rule all:
         rules.teaching.input,
         rules.ablations.input,
         rules.arena.input,
+        rules.diagnosis.input,
         rules.boards.input,
     message:
         "Everything is up to date"

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from magister.diagnosis import fit_2pl, fit_exact_em
 from magister.diagnosis.simulation import simulate_2pl, simulate_dina, simulate_mastery, simulate_q
 
@@ -33,9 +34,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 def dina(attributes: int, threads: int) -> None:
     rng = np.random.default_rng(attributes)
-    truth = simulate_dina(
-        simulate_mastery(2000, attributes, 0.5, rng), simulate_q(100, attributes, rng), rng
-    )
+    truth = simulate_dina(simulate_mastery(2000, attributes, 0.5, rng), simulate_q(100, attributes, rng), rng)
     q = truth.q.astype(int)
     for method in ("em", "squarem"):
         seconds, fit = timed(lambda m=method: fit_exact_em(truth.responses, q, method=m, threads=threads))
@@ -75,7 +74,9 @@ def main() -> None:
     parser.add_argument("--attributes", default="5,8,10,12")
     parser.add_argument("--sizes", default="3000x250,2765x903")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--peer-limit", type=float, default=60.0, help="seconds that another package may take")
+    parser.add_argument(
+        "--peer-limit", type=float, default=60.0, help="seconds that another package may take"
+    )
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     fit_exact_em(rng.integers(0, 2, (20, 4)), np.eye(4, dtype=int))  # compiled before any clock runs

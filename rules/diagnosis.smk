@@ -29,7 +29,7 @@ def studies_where(holds):
 
 def numbers_tried(study):
     """Numbers of attributes that clusters are made for."""
-    return [study.attributes] if study.attributes else DIAGNOSIS.clusters.tried
+    return [study.attributes] if study.attributes else sorted(set(DIAGNOSIS.choice.tried))
 
 
 def own_items(wildcards):
@@ -66,7 +66,7 @@ def examined_section(wildcards):
         model=model_params(wildcards.model),
         datasets=sorted({dataset for study in mine for dataset in study.datasets}),
         answer_as=DIAGNOSIS.answer_as,
-        max_tokens=DIAGNOSIS.max_tokens,
+        max_tokens=DIAGNOSIS.max_tokens.answer,
     )
 
 
@@ -124,7 +124,7 @@ rule diagnosed_items:
         unpack(own_items),
         code=code("diagnosis.diagnosed_items"),
     output:
-        items="data/diagnosis/studies/{study}/items.parquet",
+        items=f"{STUDY}/items.parquet",
     log:
         "logs/diagnosed_items/{study}.log",
     params:
@@ -155,7 +155,7 @@ rule response_matrix:
             f"data/diagnosis/answers/{name}.parquet" for name in study_of(wildcards).models
         ],
     output:
-        responses="data/diagnosis/studies/{study}/responses.parquet",
+        responses=f"{STUDY}/responses.parquet",
     log:
         "logs/response_matrix/{study}.log",
     wildcard_constraints:
@@ -175,8 +175,8 @@ rule import_matrix:
         code=code("diagnosis.import_matrix"),
         files=matrix_files,
     output:
-        responses="data/diagnosis/studies/{study}/responses.parquet",
-        rejected="data/diagnosis/studies/{study}/responses_rejected.parquet",
+        responses=f"{STUDY}/responses.parquet",
+        rejected=f"{STUDY}/responses_rejected.parquet",
     log:
         "logs/import_matrix/{study}.log",
     wildcard_constraints:
@@ -192,10 +192,10 @@ rule import_matrix:
 rule simulate_matrix:
     input:
         code=code("diagnosis.simulate_matrix"),
-        items="data/diagnosis/studies/{study}/items.parquet",
+        items=f"{STUDY}/items.parquet",
     output:
-        responses="data/diagnosis/studies/{study}/responses.parquet",
-        mastery="data/diagnosis/studies/{study}/true_mastery.parquet",
+        responses=f"{STUDY}/responses.parquet",
+        mastery=f"{STUDY}/true_mastery.parquet",
     log:
         "logs/simulate_matrix/{study}.log",
     wildcard_constraints:
@@ -211,9 +211,9 @@ rule simulate_matrix:
 rule screen_responses:
     input:
         code=code("diagnosis.screen_responses"),
-        responses="data/diagnosis/studies/{study}/responses.parquet",
+        responses=f"{STUDY}/responses.parquet",
     output:
-        screening="data/diagnosis/studies/{study}/screening.parquet",
+        screening=f"{STUDY}/screening.parquet",
     log:
         "logs/screen_responses/{study}.log",
     params:
@@ -222,3 +222,105 @@ rule screen_responses:
         "Screening the responses of {wildcards.study}"
     shell:
         step("diagnosis.screen_responses", ["responses"], ["screening"], ["study"])
+
+
+SAEM_TABLES = ["mastery", "abilities", "q", "items", "attributes", "trace", "draws"]
+
+
+rule fit_saem:
+    input:
+        code=code("diagnosis.fit_saem"),
+        responses=f"{STUDY}/responses.parquet",
+        screening=f"{STUDY}/screening.parquet",
+        prior=f"{STUDY}/prior.parquet",
+    output:
+        **{f"saem_{name}": f"{STUDY}/saem/{name}.parquet" for name in SAEM_TABLES},
+        fit=f"{STUDY}/saem/fit.json",
+        fit_lineage=f"{STUDY}/saem/fit.json.lineage.json",
+    log:
+        "logs/fit_saem/{study}.log",
+    threads: min(workflow.cores, DIAGNOSIS.saem.chains)
+    params:
+        section=section(**diagnosis_options("saem")),
+    message:
+        "Fitting {wildcards.study}"
+    shell:
+        step(
+            "diagnosis.fit_saem",
+            ["responses", "screening", "prior"],
+            [*[f"saem_{name}" for name in SAEM_TABLES], "fit"],
+            ["study"],
+        )
+
+
+rule diagnosis_checks:
+    input:
+        code=code("diagnosis.diagnosis_checks"),
+        responses=f"{STUDY}/responses.parquet",
+        screening=f"{STUDY}/screening.parquet",
+        prior=f"{STUDY}/prior.parquet",
+        fit=f"{STUDY}/saem/fit.json",
+    output:
+        predictions=f"{STUDY}/predictions.parquet",
+        placebo=f"{STUDY}/placebo.parquet",
+        checks=f"{STUDY}/checks.parquet",
+        support=f"{STUDY}/support.json",
+        support_lineage=f"{STUDY}/support.json.lineage.json",
+    log:
+        "logs/diagnosis_checks/{study}.log",
+    threads: min(workflow.cores, DIAGNOSIS.saem.chains)
+    params:
+        section=section(**diagnosis_options("saem", "checks"), statistics=FULL["statistics"]),
+    message:
+        "Putting the profiles of {wildcards.study} to the test"
+    shell:
+        step(
+            "diagnosis.diagnosis_checks",
+            ["responses", "screening", "prior", "fit"],
+            ["predictions", "placebo", "checks", "support"],
+            ["study"],
+        )
+
+
+rule mastery_profiles:
+    input:
+        **{f"saem_{name}": f"{STUDY}/saem/{name}.parquet" for name in SAEM_TABLES},
+        code=code("diagnosis.mastery_profiles"),
+        responses=f"{STUDY}/responses.parquet",
+        screening=f"{STUDY}/screening.parquet",
+        prior=f"{STUDY}/prior.parquet",
+        attributes=f"{STUDY}/attributes.parquet",
+        fit=f"{STUDY}/saem/fit.json",
+        support=f"{STUDY}/support.json",
+    output:
+        mastery=f"{STUDY}/mastery.parquet",
+        profiles=f"{STUDY}/attribute_profiles.parquet",
+        correlations=f"{STUDY}/attribute_correlations.parquet",
+        items=f"{STUDY}/item_profiles.parquet",
+        entries=f"{STUDY}/q_entries.parquet",
+        corrections=f"{STUDY}/corrections.json",
+        corrections_lineage=f"{STUDY}/corrections.json.lineage.json",
+    log:
+        "logs/mastery_profiles/{study}.log",
+    params:
+        section=section(statistics=FULL["statistics"]),
+    message:
+        "Mastery in {wildcards.study}"
+    shell:
+        step(
+            "diagnosis.mastery_profiles",
+            [
+                *["responses", "screening", "prior", "attributes"],
+                *[f"saem_{name}" for name in SAEM_TABLES],
+                *["fit", "support"],
+            ],
+            ["mastery", "profiles", "correlations", "items", "entries", "corrections"],
+            ["study"],
+        )
+
+
+rule diagnosis:
+    input:
+        expand("data/diagnosis/studies/{study}/gate.json", study=STUDIES),
+    message:
+        "Mastery is diagnosed"

@@ -6,38 +6,23 @@ from magister.diagnosis.held_out import HeldOut
 from magister.diagnosis.irt import fit_2pl
 from magister.diagnosis.matrix import ResponseMatrix
 from magister.diagnosis.prior import QPrior
-from magister.diagnosis.saem import SaemOptions, fit_saem
 from magister.diagnosis.support import Rules
 from scripts.diagnosed import study_fit, study_prior, study_responses
+from scripts.fits import fit
 from scripts.step import Step, run_step
 
 
 def run(step: Step) -> None:
     """Write predictions, placebos, checks, and the verdict."""
     given, saem = step.params["checks"], step.params["saem"]
-    options = {name: value for name, value in saem.items() if name not in ("seed", "chains")}
-    short = options | {"max_sweeps": given["placebo_sweeps"]}
+    short = saem | {"max_sweeps": given["placebo_sweeps"], "chains": given["placebo_chains"]}
     responses = study_responses(step)
 
     def profile(rest: ResponseMatrix, prior: QPrior, seed: int, cells: HeldOut) -> SaemFit:
-        return fit_saem(
-            rest,
-            prior,
-            seed=seed,
-            chains=saem["chains"],
-            options=SaemOptions(**options),
-            held_out=(cells.rows, cells.columns),
-        )
+        return fit(rest, prior, saem | {"seed": seed}, held_out=cells)
 
     def placebo(rest: ResponseMatrix, prior: QPrior, seed: int, cells: HeldOut) -> SaemFit:
-        return fit_saem(
-            rest,
-            prior,
-            seed=seed,
-            chains=given["placebo_chains"],
-            options=SaemOptions(**short),
-            held_out=(cells.rows, cells.columns),
-        )
+        return fit(rest, prior, short | {"seed": seed}, held_out=cells)
 
     plan = Plan(
         seed=given["seed"],

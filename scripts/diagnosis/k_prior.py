@@ -1,23 +1,12 @@
-"""The clusters that runs agree on, and the prior that follows, before any review."""
+"""Clusters and prior of one of the numbers of attributes that are tried."""
 
-from magister.diagnosis.clusters import consensus
-from magister.diagnosis.coassociation import membership, prior_of
-from magister.diagnosis.k_curve import chosen_k
-from magister.diagnosis.projection import unit_vectors
-from magister.diagnosis.qmatrix_tables import clusters_table, prior_table, read_runs, sorted_items
-from scripts.diagnosis.item_vectors import item_vectors
+from scripts.diagnosis.cluster_prior import write_cluster_prior
 from scripts.step import Step, run_step
 
 
 def run(step: Step) -> None:
-    """Write clusters and prior of one number of attributes: the rule's own, or the one that the curve chooses."""
-    runs = read_runs(step.table("runs"))
-    items = sorted_items(step.table("items"))
-    k = chosen_k(step.table("curve")) if "curve" in step.inputs else int(step.wildcards["k"])
-    member = membership(runs, k, consensus(runs, k, step.params["linkage"]))
-    unit = unit_vectors(item_vectors(step, items), runs.items)
-    step.write("clusters", clusters_table(member, runs.types, unit), "q_clusters")
-    step.write("prior", prior_table(prior_of(member, **step.params["prior"])), "q_prior")
+    """Write both."""
+    write_cluster_prior(step, int(step.wildcards["k"]))
 
 
 if __name__ == "__main__":

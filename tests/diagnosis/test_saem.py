@@ -185,9 +185,7 @@ def test_held_out_predictions_are_in_the_order_of_the_cells(small: Truth) -> Non
 
 def test_unlocked_counts_items_whose_other_attributes_are_mastered() -> None:
     truth = simulated(80, 12, 3, seed=7, missing=0.2)
-    fit = fit_saem(
-        truth.responses, prior_of(truth.q, truth.responses.items), seed=1, chains=1, options=QUICK
-    )
+    fit = fit_saem(truth.responses, prior_of(truth.q, truth.responses.items), seed=1, chains=1, options=QUICK)
     single = truth.q.sum(axis=1) == 1
     answered = truth.responses.answered
     assert (fit.chains[0].unlocked >= answered[:, single] @ truth.q[single] - 1e-9).all()
@@ -226,7 +224,9 @@ def test_a_frame_of_zeros_and_ones_is_believed_in(small: Truth) -> None:
     frame = pd.DataFrame(small.q.astype(int), index=list(small.responses.items), columns=list("abcd"))
     correct = small.responses.correct
     responses = pd.DataFrame(
-        np.where(correct == MISSING, np.nan, correct), list(small.responses.models), list(small.responses.items)
+        np.where(correct == MISSING, np.nan, correct),
+        list(small.responses.models),
+        list(small.responses.items),
     )
     fit = fit_saem(responses, frame, seed=1, chains=1, options=QUICK)
     assert fit.attributes == ("a", "b", "c", "d")

@@ -123,13 +123,18 @@ class Study(Section):
         description="A Q-matrix of your own (.csv in `data/own/`, items x attributes of 0 and 1) in place of clusters.",
     )
     attributes: Whole | None = Field(
-        None, ge=1, description="How many attributes; chosen among `diagnosis.clusters.tried` without."
+        None, ge=1, description="How many attributes; chosen among `diagnosis.choice.tried` without."
     )
     review: str | None = Field(
         None, description="What reviewers decided on the attributes: a .csv file in `data/annotations/`."
     )
+    frozen: str | None = Field(
+        None,
+        description="Clusterings that were made before, `cluster_runs.parquet` of a run, in `data/own/`: taken as they "
+        "are, since UMAP's bytes differ between processors.",
+    )
 
-    @field_validator("path", "texts", "q")
+    @field_validator("path", "texts", "q", "frozen")
     @classmethod
     def _own(cls, path: str | None) -> str | None:
         return path if path is None else _below(path, "own", (".csv", ".jsonl", ".parquet"))
@@ -184,60 +189,95 @@ class Screening(Section):
     )
 
 
-class Clusters(Section):
-    """From vectors to attributes."""
+class Clustering(Section):
+    """Clusterings of the items' vectors, many of them."""
 
+    neighbours: Whole = Field(15, ge=2, description="UMAP: neighbours of an item, itself included.")
     dimensions: Whole = Field(50, ge=2, description="UMAP reduces the vectors to so many.")
-    neighbours: Whole = Field(15, ge=2, description="UMAP: neighbours of an item.")
     type_weight: Real = Field(
-        0.5,
-        ge=0,
-        description="How far an item's type keeps it together with others of its type; 0: not at all.",
+        0.5, ge=0, description="How far an item's type keeps it with others of its type; 0: not at all."
     )
-    runs: Whole = Field(20, ge=1, description="Clusterings, each with a seed and a subsample of its own.")
-    subsample: Real = Field(0.9, gt=0, le=1, description="Share of the items in each.")
-    tried: list[Whole] = Field(
-        [2, 3, 4, 5, 6, 8], min_length=1, description="Numbers of attributes to choose from."
-    )
-    smallest: Whole = Field(3, ge=1, description="Fewest items of an attribute.")
-    seed: Whole = Field(0, description="Seed.")
+    runs: Whole = Field(50, ge=2, description="How many, each with a seed and a subsample of its own.")
+    share: Real = Field(0.9, ge=0.5, le=1, description="Share of the items in each.")
+    seed: Whole = Field(0, ge=0, description="Seed of all of them.")
+    linkage: Literal["ward", "average"] = Field("ward", description="Of the clusters that they agree on.")
 
 
-class QPriorOptions(Section):
+class AttributeChoice(Section):
+    """How many attributes."""
+
+    tried: list[Annotated[Whole, Field(ge=2)]] = Field(
+        [2, 3, 4, 6, 8], min_length=1, description="Numbers that are tried where a study does not give one."
+    )
+    least_items: Whole = Field(8, ge=1, description="Fewest items of the smallest attribute.")
+    least_stability: Real = Field(
+        0.6, ge=-1, le=1, description="Least mean adjusted Rand index between clusterings."
+    )
+
+
+class PriorOfQ(Section):
     """How far the clusters are believed."""
 
     kind: Literal["graded", "point"] = Field(
         "graded",
-        description="`graded`: as often as the clusterings put an item with an attribute's items. `point`: the same "
-        "for all.",
+        description="`graded`: as often as clusterings put an item with an attribute's items. `point`: all alike.",
     )
-    kept: Real = Field(0.8, gt=0, lt=1, description="`point`: p*, of the attribute of an item's cluster.")
-    added: Real | None = Field(None, gt=0, lt=1, description="`point`: of any other; 1/K without.")
+    ceiling: Real = Field(0.95, gt=0.5, lt=1, description="`graded`: no entry is believed more than this.")
+    p_star: Real = Field(
+        0.8, gt=0, lt=1, description="`point`: entries that are there; a given Q-matrix too."
+    )
+    r0: Real | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="Entries that nothing speaks for; 1/K without, as 1 - p* would mean many.",
+    )
+    fixed: bool = Field(False, description="A given Q-matrix is taken as it is: responses do not correct it.")
+
+
+class ReviewSheet(Section):
+    """What reviewers see of an attribute."""
+
+    central: Whole = Field(10, ge=1, le=50, description="Its most central items.")
+    boundary: Whole = Field(5, ge=0, le=50, description="Items that nearly belong to another one.")
 
 
 class Saem(Section):
-    """The fit."""
+    """The fit by stochastic approximation EM."""
 
     chains: Whole = Field(4, ge=1, description="Chains, from different starts.")
     alpha_prior: Literal["higher_order", "bernoulli", "flat"] = Field(
         "higher_order",
-        description="Prior of mastery: by one ability of the model, by the attribute alone, or even.",
+        description="Prior of mastery: by one ability of the model, by the attribute alone, or even, which overclaims "
+        "what weak models master.",
     )
-    min_sweeps: Whole = Field(200, ge=2, description="Fewest sweeps.")
-    max_sweeps: Whole = Field(5000, ge=2, description="Most sweeps.")
-    seed: Whole = Field(0, description="Seed.")
+    min_sweeps: Whole = Field(200, ge=200, description="Sweeps of every chain at least.")
+    max_sweeps: Whole = Field(5000, ge=200, description="At most.")
+    parallel_sweeps: Whole = Field(100, ge=0, description="Sweeps at first that draw everything at once.")
+    damping: Real = Field(0.3, ge=0, lt=1, description="Share of mastery that such a sweep leaves as it was.")
+    delta: Real = Field(0.05, gt=0, lt=1, description="Least distance of c = 1 - slip from guess.")
+    draws: Whole = Field(25, ge=1, description="Draws that a chain hands out, for predictive checks.")
+    seed: Whole = Field(0, ge=0, description="Seed.")
 
 
 class Checks(Section):
     """The controls."""
 
-    held_out: Real = Field(0.1, gt=0, lt=0.5, description="Share of the responses that is predicted.")
-    placebos: Whole = Field(
-        39, ge=19, description="Fits with the prior's rows permuted; fewer than 19 cannot tell at 5 %."
+    share: Real = Field(
+        0.1, gt=0, lt=0.5, description="Share of a model's responses that is held out and predicted."
     )
-    placebo_chains: Whole = Field(2, ge=1, description="Chains of each.")
-    placebo_sweeps: Whole = Field(1000, ge=2, description="Most sweeps of each.")
-    seed: Whole = Field(0, description="Seed of the held-out responses and of the permutations.")
+    least_kept: Whole = Field(5, ge=1, description="Responses that every model and item keeps.")
+    placebos: Whole = Field(19, ge=0, description="Priors with their rows dealt out anew.")
+    placebo_chains: Whole = Field(1, ge=1, description="Chains of the fits that are compared with them.")
+    placebo_sweeps: Whole = Field(1000, ge=200, description="Most sweeps of these.")
+    replicates: Whole = Field(200, ge=1, description="Data sets drawn from the fit.")
+    least_models: Whole = Field(10, ge=2, description="With fewer models nothing is supported.")
+    least_items: Whole = Field(10, ge=2, description="With fewer items nothing is supported.")
+    alpha: Real = Field(0.05, gt=0, lt=1, description="Level of the placebo's test.")
+    tolerance: Real = Field(
+        0.05, ge=0, lt=1, description="Share of the gain over item means that corrections of Q may lose."
+    )
+    seed: Whole = Field(0, ge=0, description="Seed of held-out responses, shuffled priors and replicates.")
 
 
 class DiagnosisPrompts(Section):
@@ -249,6 +289,13 @@ class DiagnosisPrompts(Section):
     )
 
 
+class DiagnosisLimits(Section):
+    """Longest replies, in tokens."""
+
+    answer: Whole = Field(64, ge=1, description="Answers to items.")
+    label: Whole = Field(64, ge=1, description="Names of attributes.")
+
+
 class Diagnosis(Section):
     """Which attributes items need, and which of them models have mastered."""
 
@@ -257,15 +304,20 @@ class Diagnosis(Section):
         None, description="One of `embedders`; needed where a study finds its attributes in the items' texts."
     )
     unparsed: Literal["wrong", "missing"] = Field(
-        "wrong", description="What a reply counts as that names no option, or is refused or cut."
+        "wrong", description="What a reply counts as that names no option, is refused or cut."
     )
-    answer_as: AnswerAs = Field("text", description="How models are asked to name an option.")
-    max_tokens: Whole = Field(64, ge=1, description="Reply limit of answers.")
+    answer_as: AnswerAs = Field(
+        "text", description="How models are asked to name an option, as `teaching.answer_as`."
+    )
     labeller: Name | None = Field(None, description="A model that names attributes; their terms do without.")
-    label_tokens: Whole = Field(32, ge=1, description="Reply limit of the labeller.")
+    terms: Whole = Field(10, ge=1, description="Most terms of an attribute.")
+    examples: Whole = Field(5, ge=1, description="Items of an attribute that the labeller sees.")
+    max_tokens: DiagnosisLimits = Field(default_factory=DiagnosisLimits, description="Reply limits.")
     screening: Screening = Field(default_factory=Screening, description="Who is left out.")
-    clusters: Clusters = Field(default_factory=Clusters, description="Clustering.")
-    prior: QPriorOptions = Field(default_factory=QPriorOptions, description="Prior of the Q-matrix.")
+    clustering: Clustering = Field(default_factory=Clustering, description="Clusterings of the items.")
+    choice: AttributeChoice = Field(default_factory=AttributeChoice, description="How many attributes.")
+    prior: PriorOfQ = Field(default_factory=PriorOfQ, description="Prior of the Q-matrix.")
+    review: ReviewSheet = Field(default_factory=ReviewSheet, description="What reviewers see.")
     saem: Saem = Field(default_factory=Saem, description="The fit.")
     checks: Checks = Field(default_factory=Checks, description="The controls.")
     prompts: DiagnosisPrompts = Field(default_factory=DiagnosisPrompts, description="Prompt versions.")

@@ -15,6 +15,7 @@ from magister.contracts.contract import METRIC_STATUSES as METRIC_STATUSES
 from magister.contracts.contract import STATUSES as STATUSES
 from magister.contracts.contract import Contract as Contract
 from magister.contracts.contract import table_schema as _schema
+from magister.contracts.diagnosis_tables import DIAGNOSIS_CONTRACTS
 
 VERDICTS = ("correct", "wrong", "none")
 LEAKS = ("none", "option", "gold")
@@ -388,6 +389,6 @@ CONTRACTS: dict[str, Contract] = {
     for contract in (
         POOL, REJECTED, FREE_ANSWERS, DISTRACTORS, ITEMS, ANSWERS, BANDS, ASKED, GUIDES, REVISIONS, TRAJECTORIES,
         METRICS_TABLE, STANDINGS, COMPARISONS, ABLATIONS, ABLATION_AGREEMENT, CONTAMINATION, TEACHING_BOARD,
-        VARIANT_REPORT, META_EVALUATION, META_NAMES, *ARENA_CONTRACTS,
+        VARIANT_REPORT, META_EVALUATION, META_NAMES, *ARENA_CONTRACTS, *DIAGNOSIS_CONTRACTS,
     )
 }  # fmt: skip
