@@ -13,7 +13,7 @@ def settings_of(wildcards):
 
 # What a given Q-matrix is believed by, and what clusters are.
 GIVEN_PRIOR = {name: FULL["diagnosis"]["prior"][name] for name in ("p_star", "r0", "fixed")}
-CLUSTER_PRIOR = {name: value for name, value in FULL["diagnosis"]["prior"].items() if name != "fixed"}
+CLUSTER_PRIOR = {name: FULL["diagnosis"]["prior"][name] for name in ("kind", "ceiling", "p_star", "r0")}
 
 
 rule embed_items:
@@ -80,7 +80,7 @@ rule k_prior:
     log:
         "logs/k_prior/{study}/{k}.log",
     params:
-        section=section(prior=CLUSTER_PRIOR, linkage=DIAGNOSIS.clustering.linkage),
+        section=section(prior=CLUSTER_PRIOR, linkage=DIAGNOSIS.prior.linkage),
     message:
         "{wildcards.k} attributes of {wildcards.study}"
     shell:
@@ -174,7 +174,7 @@ rule chosen_prior:
     log:
         "logs/chosen_prior/{study}.log",
     params:
-        section=section(prior=CLUSTER_PRIOR, linkage=DIAGNOSIS.clustering.linkage),
+        section=section(prior=CLUSTER_PRIOR, linkage=DIAGNOSIS.prior.linkage),
     message:
         "The attributes of {wildcards.study}"
     shell:

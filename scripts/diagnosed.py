@@ -1,11 +1,13 @@
 """What later steps of a diagnosis read: the responses that were fitted, the prior, and the fit."""
 
-from magister.diagnosis.fits import SaemFit
+import math
+
+from magister.diagnosis.fits import Diagnostics, SaemFit
 from magister.diagnosis.matrix import ResponseMatrix
 from magister.diagnosis.prior import QPrior
 from magister.diagnosis.qmatrix_tables import read_prior
 from magister.diagnosis.responses import known_matrix, table_grid
-from magister.diagnosis.saem_tables import read_fit
+from magister.diagnosis.saem_tables import SaemTables, read_fit
 from magister.diagnosis.screening import apply_screening
 from scripts.step import Step
 
@@ -21,12 +23,12 @@ def study_prior(step: Step, responses: ResponseMatrix) -> QPrior:
 
 
 def study_fit(step: Step) -> SaemFit:
-    """The fit as it was published: means of its chains, without draws."""
-    return read_fit(
-        mastery=step.table("saem_mastery"),
-        q=step.table("saem_q"),
-        items=step.table("saem_items"),
-        attributes=step.table("saem_attributes"),
-        trace=step.table("saem_trace"),
-        diagnostics=step.json("diagnostics"),
-    )
+    """The fit that was published: inputs `saem_<table>` and its record, `fit`."""
+    tables = SaemTables(*(step.table(f"saem_{name}") for name in SaemTables._fields))
+    return read_fit(tables, step.json("fit"))
+
+
+def study_diagnostics(step: Step) -> Diagnostics:
+    """Whether that fit has converged, from its record."""
+    found = step.json("fit")["diagnostics"]
+    return Diagnostics(**{name: math.nan if value is None else value for name, value in found.items()})

@@ -7,7 +7,7 @@ from magister.diagnosis.irt import fit_2pl
 from magister.diagnosis.matrix import ResponseMatrix
 from magister.diagnosis.prior import QPrior
 from magister.diagnosis.support import Rules
-from scripts.diagnosed import study_fit, study_prior, study_responses
+from scripts.diagnosed import study_diagnostics, study_prior, study_responses
 from scripts.fits import fit
 from scripts.step import Step, run_step
 
@@ -41,7 +41,7 @@ def run(step: Step) -> None:
     found = run_controls(
         responses,
         study_prior(step, responses),
-        study_fit(step).diagnostics,
+        study_diagnostics(step),
         Fitters(profile, placebo, fit_2pl),
         plan,
         rules,

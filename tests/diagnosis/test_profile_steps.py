@@ -151,10 +151,9 @@ def test_a_study_goes_from_responses_to_profiles(tmp_path: Path) -> None:
             "q_attributes",
         ),
     }
-    fitted = tables.fit_tables(fit)
-    made |= {name: (fitted[name], name) for name in fitted}
-    inputs = written(tmp_path, made)
-    inputs |= written(tmp_path, {"diagnostics": (vars(fit.diagnostics), "")})
+    fitted = tables.fit_tables(fit)._asdict()
+    made |= {f"saem_{name}": (table, f"saem_{name}") for name, table in fitted.items()}
+    inputs = written(tmp_path, made | {"fit": (tables.fit_record(fit), "")})
     outputs = {name: tmp_path / f"out_{name}.parquet" for name in ("predictions", "placebo", "checks")}
     outputs["support"] = tmp_path / "support.json"
     params = {

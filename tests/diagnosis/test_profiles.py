@@ -317,3 +317,8 @@ def test_a_prior_of_another_study_is_refused() -> None:
         entry_table(made_fit(ALPHA, Q), other)
     with pytest.raises(UserError, match="two studies"):
         corrections(made_fit(ALPHA, Q), other)
+
+
+def test_responses_of_another_study_are_refused() -> None:
+    with pytest.raises(UserError, match="the responses 3"):
+        item_table(made_fit(ALPHA, Q), made_responses(np.ones((3, 4))))

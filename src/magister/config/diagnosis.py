@@ -200,7 +200,6 @@ class Clustering(Section):
     runs: Whole = Field(50, ge=2, description="How many, each with a seed and a subsample of its own.")
     share: Real = Field(0.9, ge=0.5, le=1, description="Share of the items in each.")
     seed: Whole = Field(0, ge=0, description="Seed of all of them.")
-    linkage: Literal["ward", "average"] = Field("ward", description="Of the clusters that they agree on.")
 
 
 class AttributeChoice(Section):
@@ -216,8 +215,11 @@ class AttributeChoice(Section):
 
 
 class PriorOfQ(Section):
-    """How far the clusters are believed."""
+    """Which clusters, and how far they are believed."""
 
+    linkage: Literal["ward", "average"] = Field(
+        "ward", description="How the clusters are built that the clusterings agree on."
+    )
     kind: Literal["graded", "point"] = Field(
         "graded",
         description="`graded`: as often as clusterings put an item with an attribute's items. `point`: all alike.",
@@ -268,7 +270,7 @@ class Checks(Section):
     )
     least_kept: Whole = Field(5, ge=1, description="Responses that every model and item keeps.")
     placebos: Whole = Field(19, ge=0, description="Priors with their rows dealt out anew.")
-    placebo_chains: Whole = Field(1, ge=1, description="Chains of the fits that are compared with them.")
+    placebo_chains: Whole = Field(2, ge=1, description="Chains of the fits that are compared with them.")
     placebo_sweeps: Whole = Field(1000, ge=200, description="Most sweeps of these.")
     replicates: Whole = Field(200, ge=1, description="Data sets drawn from the fit.")
     least_models: Whole = Field(10, ge=2, description="With fewer models nothing is supported.")

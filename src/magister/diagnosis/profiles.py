@@ -303,7 +303,11 @@ def item_table(fit: SaemFit, responses: ResponseMatrix, known: ItemFit | None = 
     Returns:
         ITEM_PROFILES table. An item that no response tells the guess or the slip of keeps the value of its prior,
         without an error and with the reason.
+
+    Raises:
+        UserError: the responses are of other models or items, or in another order.
     """
+    _same(fit, responses)
     unknown = np.full(len(fit.items), np.nan)
     guess_se, slip_se = (known.guess_se, known.slip_se) if known else item_errors(fit, responses)
     weight = np.array([chain.kept for chain in fit.chains], dtype=np.float64)
@@ -398,15 +402,19 @@ def corrections(fit: SaemFit, prior: QPrior) -> dict[str, int]:
     return {name: int(part.sum()) for name, part in zip(CORRECTIONS, found, strict=True)}
 
 
-def _same(fit: SaemFit, prior: QPrior) -> None:
-    for here, there, what in (
-        (fit.items, prior.items, "items"),
-        (fit.attributes, prior.attributes, "attributes"),
-    ):
+def _same(fit: SaemFit, other: QPrior | ResponseMatrix) -> None:
+    """Refuse what is of other items, attributes or models than the fit, or has them in another order."""
+    pairs = [(fit.items, other.items, "items")]
+    if isinstance(other, QPrior):
+        pairs.append((fit.attributes, other.attributes, "attributes"))
+    else:
+        pairs.append((fit.models, other.models, "models"))
+    for here, there, what in pairs:
         if here != there:
+            whose = "the prior" if isinstance(other, QPrior) else "the responses"
             raise UserError(
-                f"the fit has {len(here)} {what}, the prior {len(there)}, or they stand in another order: they are of "
-                "two studies"
+                f"the fit has {len(here)} {what}, {whose} {len(there)}, or they stand in another order: they are of "
+                "two studies; make the fit again"
             )
 
 

@@ -137,7 +137,7 @@ def text_prior(
     clustering = Clustering(seed=seed)
     runs = cluster_runs(ids, types, vectors, ks, clustering)
     unit = unit_vectors(vectors, ids)
-    partitions = {k: consensus(runs, k, clustering.linkage) for k in runs.ks}
+    partitions = {k: consensus(runs, k) for k in runs.ks}
     measured = [measure(runs, partitions[k], unit) for k in runs.ks]
     choice = choose_k(measured, least_items=LEAST_ITEMS if len(runs.ks) > 1 else 1)
     partition = partitions[choice.k]
