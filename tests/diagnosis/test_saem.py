@@ -187,9 +187,10 @@ def test_unlocked_counts_items_whose_other_attributes_are_mastered() -> None:
     truth = simulated(80, 12, 3, seed=7, missing=0.2)
     fit = fit_saem(truth.responses, prior_of(truth.q, truth.responses.items), seed=1, chains=1, options=QUICK)
     single = truth.q.sum(axis=1) == 1
-    answered = truth.responses.answered
-    assert (fit.chains[0].unlocked >= answered[:, single] @ truth.q[single] - 1e-9).all()
-    assert (fit.chains[0].unlocked <= answered @ truth.q + 1e-9).all()
+    answered, needs = truth.responses.answered.astype(float), truth.q.astype(float)
+    assert (fit.chains[0].unlocked >= answered[:, single] @ needs[single] - 1e-9).all()
+    assert (fit.chains[0].unlocked <= answered @ needs + 1e-9).all()
+    assert (fit.chains[0].unlocked < answered @ needs - 0.5).any()
 
 
 def test_draws_are_of_the_kept_sweeps(small: Truth) -> None:

@@ -298,22 +298,26 @@ def list_needs(state, j):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def update_row(data, state, rules, sweep, j, space):  # type: ignore[no-untyped-def]
-    """Draw an item's entries one by one, given its survey; the last attribute of an item stays."""
+def update_row(data, state, rules, sweep, j, first, space):  # type: ignore[no-untyped-def]
+    """Draw an item's entries one by one, from `first` on, up to the first that changes; the last attribute stays.
+
+    Returns the entry that follows the change, K where nothing changed, and whether something did.
+    """
     n_attributes = state.q.shape[1]
-    for k in range(n_attributes):
+    for k in range(first, n_attributes):
         if not data.free[j, k] or (state.q[j, k] and state.n_needs[j] == 1):
             continue
         drawn = draw_entry(rules, space.odds[k], j * n_attributes + k, sweep, space.numbers)
         if drawn != state.q[j, k]:
             state.q[j, k] = drawn
             list_needs(state, j)
-            survey_row(data, state, j, space)
+            return k + 1, True
+    return n_attributes, False
 
 
 @kernel
 def update_row_at_once(data, state, rules, sweep, j, space):  # type: ignore[no-untyped-def]
-    """Draw an item's entries all from the old row, given its survey; where none would be left the row stays."""
+    """Draw an item's entries all from the old row; where none would be left the row stays. Whether it changed."""
     n_attributes = state.q.shape[1]
     left = 0
     changed = False
@@ -327,7 +331,8 @@ def update_row_at_once(data, state, rules, sweep, j, space):  # type: ignore[no-
     if left and changed:
         state.q[j] = space.row
         list_needs(state, j)
-        survey_row(data, state, j, space)
+        return True
+    return False
 
 
 @kernel
@@ -335,14 +340,14 @@ def move_entry(data, state, rules, sweep, j, space):  # type: ignore[no-untyped-
     """Take one of an item's open attributes at random and draw where it belongs, given the others.
 
     A draw from the full conditional over {k} and all open entries that the item does not need: e_k becomes e_l without
-    the way over a row that needs both. The item's survey is of its row as it comes out.
+    the way over a row that needs both. Returns whether it moved.
     """
     n_attributes = state.q.shape[1]
     n_open = 0
     for m in range(state.n_needs[j]):
         n_open += data.free[j, state.needs[j, m]]
     if n_open == 0:
-        return
+        return False
     philox(rules.key_low, rules.key_high, j, _PLACE, sweep, rules.chain, space.numbers)
     chosen = np.int64((np.uint64(space.numbers[0, 0]) * np.uint64(n_open)) >> np.uint64(32))
     here = -1
@@ -380,7 +385,8 @@ def move_entry(data, state, rules, sweep, j, space):  # type: ignore[no-untyped-
         state.q[j, here] = 0
         state.q[j, there] = 1
         list_needs(state, j)
-        survey_row(data, state, j, space)
+        return True
+    return False
 
 
 @kernel
@@ -400,14 +406,22 @@ def update_items(data, state, rules, sweep):  # type: ignore[no-untyped-def]
         np.empty((4, 1), np.uint32),
     )
     for j in range(n_items):
-        survey_row(data, state, j, space)
-        if data.n_free[j]:
-            if sweep <= rules.parallel_sweeps:
-                update_row_at_once(data, state, rules, sweep, j, space)
-            else:
-                update_row(data, state, rules, sweep, j, space)
-                if sweep % MOVE == 0:
-                    move_entry(data, state, rules, sweep, j, space)
+        to_draw = data.n_free[j] > 0
+        to_move = to_draw and sweep > rules.parallel_sweeps and sweep % MOVE == 0
+        first = 0
+        changed = True
+        while changed:
+            survey_row(data, state, j, space)
+            changed = False
+            if to_draw and sweep <= rules.parallel_sweeps:
+                changed = update_row_at_once(data, state, rules, sweep, j, space)
+                to_draw = False
+            elif to_draw:
+                first, changed = update_row(data, state, rules, sweep, j, first, space)
+                to_draw = changed
+            if to_move and not changed:
+                changed = move_entry(data, state, rules, sweep, j, space)
+                to_move = False
         n_right = np.float64(space.answers[0])
         n_wrong = np.float64(space.answers[1])
         state.drawn[0, j] = n_right
