@@ -1,11 +1,12 @@
 """How fast are the reference fits of the diagnosis, beside other packages?
 
-Usage: python benchmarks/exact_em.py [--attributes 5,8,10,12] [--sizes 3000x250,2765x903] [--threads 1] [--peer-limit 60]
+Usage: python benchmarks/exact_em.py [--attributes 5,8,10,12] [--sizes 3000x250,2765x903] [--threads 1]
+           [--peer-limit 60]
 
-DINA with a known Q-matrix on simulated responses of 2,000 models to 100 items (R's `din` took 0.5 s for 5 attributes, 2.5
-for 8, 14 for 10 and 168 for 12 on one core), and the 2PL on simulated responses, the latter beside girth where it can be
-imported (`PYTHONPATH` may name a folder that has it) and is not expected to run longer than the limit, by a run on a
-tenth of the models and items; a package that is not there is said to be missing.
+DINA with a known Q-matrix on simulated responses of 2,000 models to 100 items (R's `din` took 0.5 s for 5 attributes,
+2.5 for 8, 14 for 10 and 168 for 12 on one core), and the 2PL on simulated responses, the latter beside girth where it
+can be imported (`PYTHONPATH` may name a folder that has it) and is not expected to run longer than the limit, by a run
+on a tenth of the models and items; a package that is not there is said to be missing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from magister.diagnosis import fit_2pl, fit_exact_em
 from magister.diagnosis.simulation import simulate_2pl, simulate_dina, simulate_mastery, simulate_q
 
