@@ -274,7 +274,10 @@ def _result(
     posterior = by_pattern[problem.row_of][:, problem.class_of]
     mastery = classes(problem.attributes)
     with one_thread():
-        alpha = np.clip(posterior @ mastery.astype(np.float64), 0.0, 1.0)
+        by_attribute = np.clip(by_pattern @ mastery.astype(np.float64), 0.0, 1.0)
+    # The class that masters attribute k alone tells where the attribute stands here.
+    place = np.log2(problem.class_of[1 << np.arange(problem.attributes)]).astype(np.intp)
+    alpha = by_attribute[problem.row_of][:, place]
     size = 1 << problem.attributes
     structural = size - 1 if model.prior == "saturated" else problem.attributes
     loglik = float(np.sum(problem.weights * pattern_loglik))
