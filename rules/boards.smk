@@ -247,6 +247,85 @@ def where(some, names):
     return [f"results/{name}" for name in names] if some else []
 
 
+def of_studies(name):
+    """A file per study."""
+    return expand(f"data/diagnosis/studies/{{study}}/{name}", study=STUDIES)
+
+
+rule mastery_board:
+    input:
+        code=code("boards.mastery_board"),
+        gates=of_studies("gate.json"),
+        mastery=of_studies("mastery.parquet"),
+        attributes=of_studies("attribute_profiles.parquet"),
+        items=of_studies("item_profiles.parquet"),
+        predictions=of_studies("predictions.parquet"),
+        checks=of_studies("checks.parquet"),
+        responses=of_studies("responses.parquet"),
+        screening=of_studies("screening.parquet"),
+        support=of_studies("support.json"),
+        corrections=of_studies("corrections.json"),
+    output:
+        parquet="results/mastery.parquet",
+        csv="results/mastery.csv",
+        csv_lineage="results/mastery.csv.lineage.json",
+        md="results/mastery.md",
+        md_lineage="results/mastery.md.lineage.json",
+        beside="results/mastery_beside.json",
+        beside_lineage="results/mastery_beside.json.lineage.json",
+    log:
+        "logs/mastery_board.log",
+    params:
+        section=section(studies=list(STUDIES)),
+    message:
+        "Writing the mastery board"
+    shell:
+        step(
+            "boards.mastery_board",
+            [
+                *["gates", "mastery", "attributes", "items", "predictions"],
+                *["checks", "responses", "screening", "support", "corrections"],
+            ],
+            ["parquet", "csv", "md", "beside"],
+        )
+
+
+STUDY_PLOTS = ["mastery", "q", "items", "k_curve"]
+
+
+rule mastery_plots:
+    input:
+        code=code("boards.mastery_plots"),
+        gate=f"{STUDY}/gate.json",
+        mastery=f"{STUDY}/mastery.parquet",
+        entries=f"{STUDY}/q_entries.parquet",
+        items=f"{STUDY}/item_profiles.parquet",
+        k_curve=lambda wildcards: (
+            f"data/diagnosis/studies/{wildcards.study}/k_curve.parquet"
+            if clustered(study_of(wildcards))
+            else []
+        ),
+    output:
+        **{name: f"results/plots/diagnosis/{{study}}/{name}.svg" for name in STUDY_PLOTS},
+        **{
+            f"{name}_lineage": f"results/plots/diagnosis/{{study}}/{name}.svg.lineage.json"
+            for name in STUDY_PLOTS
+        },
+    log:
+        "logs/mastery_plots/{study}.log",
+    params:
+        section=section(),
+    message:
+        "Drawing the study {wildcards.study}"
+    shell:
+        step(
+            "boards.mastery_plots",
+            ["gate", "mastery", "entries", "items", "k_curve"],
+            STUDY_PLOTS,
+            ["study"],
+        )
+
+
 rule boards:
     input:
         where(ARENAS, [f"arena.{form}" for form in ("parquet", "csv", "md")]),
@@ -256,9 +335,12 @@ rule boards:
         where(LEAGUES, ["metrics.json", "teaching_ca.csv", "teaching_rounds.csv"]),
         where(LEAGUES, [f"meta_evaluation.{form}" for form in ("parquet", "csv", "md")]),
         where(LEAGUES, ["meta_names.parquet", "meta_names.csv"]),
-        where(LEAGUES or ARENAS, ["gate.json"]),
+        where(LEAGUES or ARENAS or STUDIES, ["gate.json"]),
         where(LEAGUES, [f"plots/{name}.svg" for name in ("ca_forest", "teaching_curve", "meta_scatter")]),
         where(LEAGUES, ["ablations.csv", "ablations.md"]),
         expand("results/plots/{league}/{name}.svg", league=LEAGUES, name=LEAGUE_PLOTS),
+        where(STUDIES, [f"mastery.{form}" for form in ("parquet", "csv", "md")]),
+        where(STUDIES, ["mastery_beside.json"]),
+        expand("results/plots/diagnosis/{study}/{name}.svg", study=STUDIES, name=STUDY_PLOTS),
     message:
         "The boards are in results/"

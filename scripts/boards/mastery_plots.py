@@ -1,5 +1,6 @@
 """Draw a study: models by attributes, the Q-matrix before and after, items, and the number of attributes."""
 
+from magister.contracts.diagnosis_tables import K_CURVE
 from magister.plots import item_plot, k_curve, mastery_map, q_map
 from scripts.step import Step, run_step
 
@@ -10,7 +11,9 @@ def run(step: Step) -> None:
     step.write_text("mastery", mastery_map(step.table("mastery"), study))
     step.write_text("q", q_map(step.table("entries"), study))
     step.write_text("items", item_plot(step.table("items"), study))
-    step.write_text("k_curve", k_curve(step.table("k_curve"), study))
+    # A given Q-matrix has none.
+    curve = step.table("k_curve") if step.inputs.get("k_curve") else K_CURVE.schema.empty_table()
+    step.write_text("k_curve", k_curve(curve, study))
 
 
 if __name__ == "__main__":

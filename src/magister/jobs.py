@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from magister.config.arena import Arena, ArenaLeague
 from magister.config.base import WheelFile
+from magister.config.diagnosis import Diagnosis, Study
 from magister.config.items import Items
 from magister.config.params import Params
 from magister.config.teaching import played_leagues
@@ -17,8 +18,9 @@ def count_jobs(params: Params) -> int:
         params: the parameters.
     """
     jobs = _llm_jobs(params) + _items_jobs(params.items) + _teaching_jobs(params) + _arena_jobs(params.arena)
+    jobs += _diagnosis_jobs(params.diagnosis)
     # The gate of the boards, where there are some; the target.
-    return jobs + bool(params.teaching.leagues or params.arena.leagues) + 1
+    return jobs + bool(params.teaching.leagues or params.arena.leagues or params.diagnosis.studies) + 1
 
 
 def _llm_jobs(params: Params) -> int:
@@ -77,3 +79,23 @@ def _arena_league_jobs(league: ArenaLeague) -> int:
     judges = len(league.judges) + (league.similarity_judge is not None)
     # Selection, sheet, annotations, ratings, report, ablation, gate, plot.
     return 3 * judges + league.key + bool(league.people) + 8
+
+
+def _diagnosis_jobs(diagnosis: Diagnosis) -> int:
+    """Answers, studies and their board."""
+    if not diagnosis.studies:
+        return 0
+    examined = {name for study in diagnosis.studies.values() for name in study.models}
+    jobs = 3 * len(examined)
+    jobs += sum(_study_jobs(study, diagnosis) for study in diagnosis.studies.values())
+    return jobs + 1  # the board
+
+
+def _study_jobs(study: Study, diagnosis: Diagnosis) -> int:
+    # Responses, screening, fit, checks, profiles, gate, plots.
+    jobs = 7
+    if study.q is not None:
+        return jobs + 1
+    tried = {study.attributes} if study.attributes else set(diagnosis.choice.tried)
+    # Texts, vectors, clusterings, curve, prior, labels, Q-matrix.
+    return jobs + 7 + 2 * len(tried) + (0 if diagnosis.labeller is None else 2)

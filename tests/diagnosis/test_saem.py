@@ -295,7 +295,7 @@ def test_any_small_problem_is_fitted_or_refused(data: st.DataObject) -> None:
     assert (1 - fit.slip > fit.guess).all()
     # Every row of Q has an attribute in every draw, so its means sum to at least 1.
     assert (fit.q.sum(axis=1) >= 1 - 1e-12).all()
-    c, g, pooled = set_apart(fit.chains[0].counts, options.delta)
+    _, g, pooled = set_apart(fit.chains[0].counts, options.delta)
     assert np.array_equal(g, fit.chains[0].guess)
     assert np.array_equal(pooled, fit.chains[0].pooled)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,8 @@ from magister.cli._printing import Format, FormatOption, print_rows, terminal_wi
 from magister.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
 
     from magister.contracts.schemas import Contract
@@ -34,6 +36,19 @@ def _read(file: Path, contract: Contract, title: str) -> pa.Table:
         article = "an" if title[0] in "aeiou" else "a"
         raise UserError(f"{file}: not {article} {title} board: it lacks the column {missing[0]!r}")
     return board
+
+
+def _documents(beside: Path) -> dict[str, Any]:
+    """What stands beside a board."""
+    import json
+
+    try:
+        documents: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{beside}: not there yet. Run: snakemake --cores all") from None
+    except ValueError as error:
+        raise UserError(f"{beside}: damaged: {error}") from None
+    return documents
 
 
 @app.command("teaching", epilog="Example: magister board teaching --format csv > board.csv")
@@ -61,8 +76,6 @@ def board_arena(
     form: FormatOption = Format.text,
 ) -> None:
     """Print the arena board."""
-    import json
-
     from magister.arena._board_text import render_text
     from magister.contracts.arena_tables import ARENA_BOARD
 
@@ -70,22 +83,39 @@ def board_arena(
     if form is not Format.text:
         print_rows(board.to_pylist(), form)
         return
-    try:
-        documents = json.loads(beside.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{beside}: not there yet. Run: snakemake --cores all") from None
-    except ValueError as error:
-        raise UserError(f"{beside}: damaged: {error}") from None
+    documents = _documents(beside)
     typer.echo(render_text(board, documents, terminal_width()))
+
+
+@app.command("mastery", epilog="Example: magister board mastery --format csv > mastery.csv")
+def board_mastery(
+    file: Annotated[Path, typer.Option(help="The board's file.")] = Path("results/mastery.parquet"),
+    beside: Annotated[
+        Path, typer.Option(help="What stands beside it: verdicts, controls, attributes.")
+    ] = Path("results/mastery_beside.json"),
+    form: FormatOption = Format.text,
+) -> None:
+    """Print the mastery board."""
+    from magister.contracts.diagnosis_tables import MASTERY_BOARD
+    from magister.diagnosis._board_text import render_text
+
+    board = _read(file, MASTERY_BOARD, "mastery")
+    if form is not Format.text:
+        print_rows(board.to_pylist(), form)
+        return
+    typer.echo(render_text(board, _documents(beside), terminal_width()))
 
 
 @app.command("all", epilog="Example: magister board all")
 def board_all() -> None:
     """Print all boards that there are."""
-    teaching, arena = Path("results/teaching.parquet"), Path("results/arena.parquet")
-    if not (teaching.is_file() or arena.is_file()):
-        raise UserError(f"neither {teaching} nor {arena} is there yet. Run: snakemake --cores all")
-    if teaching.is_file():
-        board_teaching()
-    if arena.is_file():
-        board_arena()
+    boards: dict[Path, Callable[[], None]] = {
+        Path("results/teaching.parquet"): board_teaching,
+        Path("results/arena.parquet"): board_arena,
+        Path("results/mastery.parquet"): board_mastery,
+    }
+    there = [file for file in boards if file.is_file()]
+    if not there:
+        raise UserError(f"none of {', '.join(map(str, boards))} is there yet. Run: snakemake --cores all")
+    for file in there:
+        boards[file]()
