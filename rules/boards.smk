@@ -258,7 +258,7 @@ rule mastery_board:
         gates=of_studies("gate.json"),
         mastery=of_studies("mastery.parquet"),
         attributes=of_studies("attribute_profiles.parquet"),
-        items=of_studies("item_profiles.parquet"),
+        item_profiles=of_studies("item_profiles.parquet"),
         predictions=of_studies("predictions.parquet"),
         checks=of_studies("checks.parquet"),
         responses=of_studies("responses.parquet"),
@@ -283,14 +283,14 @@ rule mastery_board:
         step(
             "boards.mastery_board",
             [
-                *["gates", "mastery", "attributes", "items", "predictions"],
+                *["gates", "mastery", "attributes", "item_profiles", "predictions"],
                 *["checks", "responses", "screening", "support", "corrections"],
             ],
             ["parquet", "csv", "md", "beside"],
         )
 
 
-STUDY_PLOTS = ["mastery", "q", "items", "k_curve"]
+STUDY_PLOTS = ["mastery", "q", "item_parameters", "k_curve"]
 
 
 rule mastery_plots:
@@ -299,7 +299,7 @@ rule mastery_plots:
         gate=f"{STUDY}/gate.json",
         mastery=f"{STUDY}/mastery.parquet",
         entries=f"{STUDY}/q_entries.parquet",
-        items=f"{STUDY}/item_profiles.parquet",
+        item_profiles=f"{STUDY}/item_profiles.parquet",
         k_curve=lambda wildcards: (
             f"data/diagnosis/studies/{wildcards.study}/k_curve.parquet"
             if clustered(study_of(wildcards))
@@ -320,7 +320,7 @@ rule mastery_plots:
     shell:
         step(
             "boards.mastery_plots",
-            ["gate", "mastery", "entries", "items", "k_curve"],
+            ["gate", "mastery", "entries", "item_profiles", "k_curve"],
             STUDY_PLOTS,
             ["study"],
         )

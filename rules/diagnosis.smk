@@ -22,6 +22,11 @@ def diagnosis_options(*names):
     return {name: FULL["diagnosis"][name] for name in names}
 
 
+def given_file(option):
+    """A file that the rule's study names, or none."""
+    return lambda wildcards: getattr(study_of(wildcards), option) or []
+
+
 def studies_where(holds):
     """A pattern of the names of some studies; one that no name fits where there are none."""
     return "|".join(re.escape(name) for name, study in STUDIES.items() if holds(study)) or "(?!)"
@@ -124,7 +129,7 @@ rule diagnosed_items:
         unpack(own_items),
         code=code("diagnosis.diagnosed_items"),
     output:
-        items=f"{STUDY}/items.parquet",
+        texts=f"{STUDY}/items.parquet",
     log:
         "logs/diagnosed_items/{study}.log",
     params:
@@ -142,7 +147,7 @@ rule diagnosed_items:
         step(
             "diagnosis.diagnosed_items",
             ["items_table", "gate", "items_file", "files", "responses"],
-            ["items"],
+            ["texts"],
             ["study"],
         )
 
@@ -192,7 +197,7 @@ rule import_matrix:
 rule simulate_matrix:
     input:
         code=code("diagnosis.simulate_matrix"),
-        items=f"{STUDY}/items.parquet",
+        texts=f"{STUDY}/items.parquet",
     output:
         responses=f"{STUDY}/responses.parquet",
         mastery=f"{STUDY}/true_mastery.parquet",
@@ -205,7 +210,7 @@ rule simulate_matrix:
     message:
         "Simulating the models of {wildcards.study}"
     shell:
-        step("diagnosis.simulate_matrix", ["items"], ["responses", "mastery"], ["study"])
+        step("diagnosis.simulate_matrix", ["texts"], ["responses", "mastery"], ["study"])
 
 
 rule screen_responses:
@@ -296,7 +301,7 @@ rule mastery_profiles:
         mastery=f"{STUDY}/mastery.parquet",
         profiles=f"{STUDY}/attribute_profiles.parquet",
         correlations=f"{STUDY}/attribute_correlations.parquet",
-        items=f"{STUDY}/item_profiles.parquet",
+        item_profiles=f"{STUDY}/item_profiles.parquet",
         entries=f"{STUDY}/q_entries.parquet",
         corrections=f"{STUDY}/corrections.json",
         corrections_lineage=f"{STUDY}/corrections.json.lineage.json",
@@ -314,7 +319,7 @@ rule mastery_profiles:
                 *[f"saem_{name}" for name in SAEM_TABLES],
                 *["fit", "support"],
             ],
-            ["mastery", "profiles", "correlations", "items", "entries", "corrections"],
+            ["mastery", "profiles", "correlations", "item_profiles", "entries", "corrections"],
             ["study"],
         )
 

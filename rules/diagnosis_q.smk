@@ -19,7 +19,7 @@ CLUSTER_PRIOR = {name: FULL["diagnosis"]["prior"][name] for name in ("kind", "ce
 rule embed_items:
     input:
         code=code("diagnosis.embed_items"),
-        items=f"{STUDY}/items.parquet",
+        texts=f"{STUDY}/items.parquet",
         embedder=embedder_files(DIAGNOSIS.embedder),
         embedder_fingerprint=embedder_fingerprint(DIAGNOSIS.embedder),
     output:
@@ -35,7 +35,7 @@ rule embed_items:
     shell:
         step(
             "diagnosis.embed_items",
-            ["items", "embedder", "embedder_fingerprint"],
+            ["texts", "embedder", "embedder_fingerprint"],
             ["vectors", "ids"],
             ["study"],
         )
@@ -44,7 +44,7 @@ rule embed_items:
 rule cluster_items:
     input:
         code=code("diagnosis.cluster_items"),
-        items=f"{STUDY}/items.parquet",
+        texts=f"{STUDY}/items.parquet",
         vectors=f"{STUDY}/items.npy",
         ids=f"{STUDY}/items.ids.parquet",
         embedder_fingerprint=embedder_fingerprint(DIAGNOSIS.embedder),
@@ -61,7 +61,7 @@ rule cluster_items:
     shell:
         step(
             "diagnosis.cluster_items",
-            ["items", "vectors", "ids", "embedder_fingerprint", "frozen"],
+            ["texts", "vectors", "ids", "embedder_fingerprint", "frozen"],
             ["runs"],
             ["study"],
         )
@@ -70,7 +70,7 @@ rule cluster_items:
 rule k_prior:
     input:
         code=code("diagnosis.k_prior"),
-        items=f"{STUDY}/items.parquet",
+        texts=f"{STUDY}/items.parquet",
         vectors=f"{STUDY}/items.npy",
         ids=f"{STUDY}/items.ids.parquet",
         runs=f"{STUDY}/cluster_runs.parquet",
@@ -86,7 +86,7 @@ rule k_prior:
     shell:
         step(
             "diagnosis.k_prior",
-            ["items", "vectors", "ids", "runs"],
+            ["texts", "vectors", "ids", "runs"],
             ["clusters", "prior"],
             ["study", "k"],
         )
@@ -130,7 +130,7 @@ def of_numbers(name):
 rule k_curve:
     input:
         code=code("diagnosis.k_curve"),
-        items=f"{STUDY}/items.parquet",
+        texts=f"{STUDY}/items.parquet",
         vectors=f"{STUDY}/items.npy",
         ids=f"{STUDY}/items.ids.parquet",
         runs=f"{STUDY}/cluster_runs.parquet",
@@ -154,7 +154,7 @@ rule k_curve:
     shell:
         step(
             "diagnosis.k_curve",
-            ["items", "vectors", "ids", "runs", "clusters", "predictions"],
+            ["texts", "vectors", "ids", "runs", "clusters", "predictions"],
             ["curve"],
             ["study"],
         )
@@ -163,7 +163,7 @@ rule k_curve:
 rule chosen_prior:
     input:
         code=code("diagnosis.chosen_prior"),
-        items=f"{STUDY}/items.parquet",
+        texts=f"{STUDY}/items.parquet",
         vectors=f"{STUDY}/items.npy",
         ids=f"{STUDY}/items.ids.parquet",
         runs=f"{STUDY}/cluster_runs.parquet",
@@ -180,7 +180,7 @@ rule chosen_prior:
     shell:
         step(
             "diagnosis.chosen_prior",
-            ["items", "vectors", "ids", "runs", "curve"],
+            ["texts", "vectors", "ids", "runs", "curve"],
             ["clusters", "prior"],
             ["study"],
         )
@@ -194,7 +194,7 @@ rule label_requests:
     input:
         code=code("diagnosis.label_requests"),
         clusters=f"{STUDY}/clusters_unreviewed.parquet",
-        items=f"{STUDY}/items.parquet",
+        texts=f"{STUDY}/items.parquet",
         fingerprint=lambda wildcards: fingerprint_file(wildcards.model),
         prompt=prompt_file("label_attribute", DIAGNOSIS.prompts.label_attribute),
     output:
@@ -215,7 +215,7 @@ rule label_requests:
     shell:
         step(
             "diagnosis.label_requests",
-            ["clusters", "items", "fingerprint", "prompt"],
+            ["clusters", "texts", "fingerprint", "prompt"],
             ["requests", "asked"],
             ["study", "model"],
         )
@@ -225,7 +225,7 @@ rule label_attributes:
     input:
         code=code("diagnosis.label_attributes"),
         clusters=f"{STUDY}/clusters_unreviewed.parquet",
-        items=f"{STUDY}/items.parquet",
+        texts=f"{STUDY}/items.parquet",
         asked=f"{LABEL_FILES}.asked.parquet" if LABELLER else [],
         responses=f"{LABEL_FILES}.responses.jsonl" if LABELLER else [],
         fingerprint=fingerprint_file(LABELLER) if LABELLER else [],
@@ -240,7 +240,7 @@ rule label_attributes:
     shell:
         step(
             "diagnosis.label_attributes",
-            ["clusters", "items", "asked", "responses", "fingerprint"],
+            ["clusters", "texts", "asked", "responses", "fingerprint"],
             ["labels"],
             ["study"],
         )
@@ -251,7 +251,7 @@ rule build_qmatrix:
         code=code("diagnosis.build_qmatrix"),
         runs=f"{STUDY}/cluster_runs.parquet",
         clusters=f"{STUDY}/clusters_unreviewed.parquet",
-        items=f"{STUDY}/items.parquet",
+        texts=f"{STUDY}/items.parquet",
         vectors=f"{STUDY}/items.npy",
         ids=f"{STUDY}/items.ids.parquet",
         labels=f"{STUDY}/labels.parquet",
@@ -273,7 +273,7 @@ rule build_qmatrix:
     shell:
         step(
             "diagnosis.build_qmatrix",
-            ["runs", "clusters", "items", "vectors", "ids", "labels", "review"],
+            ["runs", "clusters", "texts", "vectors", "ids", "labels", "review"],
             ["clusters", "prior", "attributes", "review"],
             ["study"],
         )

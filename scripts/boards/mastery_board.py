@@ -12,7 +12,9 @@ _TABLES = ("mastery", "attributes", "items", "predictions", "checks", "responses
 def run(step: Step) -> None:
     """Write the board as parquet, csv and Markdown, and what stands beside it as JSON."""
     names = step.params["studies"]
-    tables = {kind: dict(zip(names, step.tables(kind), strict=True)) for kind in _TABLES}
+    # Snakemake keeps the name `items` for itself.
+    inputs = {kind: "item_profiles" if kind == "items" else kind for kind in _TABLES}
+    tables = {kind: dict(zip(names, step.tables(name), strict=True)) for kind, name in inputs.items()}
     verdicts, corrections = (
         {
             name: json.loads(path.read_text(encoding="utf-8"))

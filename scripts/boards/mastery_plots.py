@@ -10,7 +10,7 @@ def run(step: Step) -> None:
     study = step.wildcards["study"]
     step.write_text("mastery", mastery_map(step.table("mastery"), study))
     step.write_text("q", q_map(step.table("entries"), study))
-    step.write_text("items", item_plot(step.table("items"), study))
+    step.write_text("item_parameters", item_plot(step.table("item_profiles"), study))
     # A given Q-matrix has none.
     curve = step.table("k_curve") if step.inputs.get("k_curve") else K_CURVE.schema.empty_table()
     step.write_text("k_curve", k_curve(curve, study))

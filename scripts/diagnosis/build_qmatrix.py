@@ -20,7 +20,7 @@ from scripts.step import Step, run_step
 def run(step: Step) -> None:
     """Write clusters, prior and attributes after the review, and the sheet for reviewers."""
     runs, clusters = read_runs(step.table("runs")), step.table("clusters")
-    items, labels = sorted_items(step.table("items")), step.table("labels")
+    items, labels = sorted_items(step.table("texts")), step.table("labels")
     shown = {name: step.params["review"][name] for name in ("central", "boundary")}
     sheet = review_sheet(clusters, items, labels, **shown)
     decisions = {}

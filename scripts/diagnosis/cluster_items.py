@@ -10,7 +10,7 @@ from scripts.step import Step, read_table, run_step
 
 def run(step: Step) -> None:
     """Write what every run made of every item."""
-    items = step.table("items")
+    items = step.table("texts")
     settings = {"clustering": step.params["clustering"], "k": step.params["k"]}
     source = made_from(items, step.json("embedder_fingerprint"), settings)
     if "frozen" in step.inputs:

@@ -11,7 +11,7 @@ from scripts.step import Step
 def write_cluster_prior(step: Step, k: int) -> None:
     """Write clusters and prior of a number of attributes."""
     runs = read_runs(step.table("runs"))
-    items = sorted_items(step.table("items"))
+    items = sorted_items(step.table("texts"))
     member = membership(runs, k, consensus(runs, k, step.params["linkage"]))
     unit = unit_vectors(item_vectors(step, items), runs.items)
     step.write("clusters", clusters_table(member, runs.types, unit), "q_clusters")

@@ -35,7 +35,7 @@ def run(step: Step) -> None:
     if step.inputs.get("responses"):
         wanted = sorted(set(step.table("responses")["item_id"].to_pylist()))
         items = texts_of(items, wanted, ", ".join(map(str, step.inputs.get("items_file", []))) or "items")
-    step.write("items", items, "diagnosed_items")
+    step.write("texts", items, "diagnosed_items")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from scripts.step import Step, run_step
 
 def run(step: Step) -> None:
     """Write the vectors and whose they are; `instruction_id` of that table is the item's id."""
-    write_embedded(step, dict(item_texts(step.table("items"))))
+    write_embedded(step, dict(item_texts(step.table("texts"))))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from scripts.step import Step, run_step
 def run(step: Step) -> None:
     """Write the curve. Clusters, and predictions where fits were made, come as a table for each k, in one order."""
     runs = read_runs(step.table("runs"))
-    items = sorted_items(step.table("items"))
+    items = sorted_items(step.table("texts"))
     unit = unit_vectors(item_vectors(step, items), runs.items)
     held_out = [held_out_estimate(table) for table in step.tables("predictions")]
     partitions = [read_partition(table) for table in step.tables("clusters")]

@@ -9,7 +9,7 @@ from scripts.step import Step, run_step
 
 def run(step: Step) -> None:
     """Write the request file and which request belongs to which attribute."""
-    clusters, items = step.table("clusters"), step.table("items")
+    clusters, items = step.table("clusters"), step.table("texts")
     made = label_requests(
         clusters,
         items,

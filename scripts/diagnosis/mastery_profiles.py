@@ -35,7 +35,7 @@ def run(step: Step) -> None:
     level = step.params["statistics"]["level"]
     step.write("profiles", attribute_table(fit, known, level=level), "attribute_profiles")
     step.write("correlations", correlation_table(fit), "attribute_correlations")
-    step.write("items", item_table(fit, responses, fitted), "item_profiles")
+    step.write("item_profiles", item_table(fit, responses, fitted), "item_profiles")
     step.write("entries", entry_table(fit, prior), "q_entries")
     step.write_json("corrections", corrections(fit, prior))
 

@@ -9,7 +9,7 @@ def run(step: Step) -> None:
     """Write the responses, who truly masters what, and what items truly need."""
     options = step.params["simulation"]
     ranges = {name: tuple(options[name]) for name in ("guess", "slip")}
-    study = simulate_study(step.table("items"), SimulationOptions(**options | ranges))
+    study = simulate_study(step.table("texts"), SimulationOptions(**options | ranges))
     step.write("responses", grid_table(study.grid), "response_matrix")
     step.write("mastery", study.mastery(), "simulated_mastery")
 

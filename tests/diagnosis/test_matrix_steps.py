@@ -100,9 +100,9 @@ def test_a_file_becomes_a_matrix_its_rejected_cells_and_its_items(step, tmp_path
     assert [(row["row"], row["column"], row["raw"]) for row in found["rejected"]] == [(3, "b", "x")]
     responses = [tmp_path / "out/responses.parquet"]
     items = step(
-        diagnosed_items.run, {"files": [file], "responses": responses}, ["items"], kind="file", form=FORM
+        diagnosed_items.run, {"files": [file], "responses": responses}, ["texts"], kind="file", form=FORM
     )
-    assert [row["text"] for row in items["items"]] == ["One?", "Two?", "Three?"]
+    assert [row["text"] for row in items["texts"]] == ["One?", "Two?", "Three?"]
 
 
 def test_items_come_from_an_items_file_that_has_them_all(step, tmp_path: Path, capsys) -> None:
@@ -112,22 +112,22 @@ def test_items_come_from_an_items_file_that_has_them_all(step, tmp_path: Path, c
         "items_file": [written(tmp_path / "items.csv", "id,text\ni1,One?\ni9,Nine?\ni2,Two?\n")],
         "responses": [tmp_path / "out/responses.parquet"],
     }
-    found = step(diagnosed_items.run, given, ["items"], kind="file", columns={"item_id": "id"})
-    assert [row["item_id"] for row in found["items"]] == ["i1", "i2"]
+    found = step(diagnosed_items.run, given, ["texts"], kind="file", columns={"item_id": "id"})
+    assert [row["item_id"] for row in found["texts"]] == ["i1", "i2"]
     given["items_file"] = [written(tmp_path / "few.csv", "item_id,text\ni1,One?\n")]
     with pytest.raises(SystemExit) as stop:
-        step(diagnosed_items.run, given, ["items"], kind="file", columns={})
+        step(diagnosed_items.run, given, ["texts"], kind="file", columns={})
     assert stop.value.code == 2
     assert "few.csv: 1 of 2 items of the responses are not there, first 'i2'" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        step(diagnosed_items.run, {"files": [matrix]}, ["items"], kind="file", form=FORM)
+        step(diagnosed_items.run, {"files": [matrix]}, ["texts"], kind="file", form=FORM)
     assert "no texts of items; give an items file" in capsys.readouterr().err
 
 
 def test_items_of_the_pipeline_have_their_data_set_as_type(step, tmp_path: Path) -> None:
     given = {"items_table": [saved(tmp_path / "items.parquet", pipeline_items("i1"))]}
-    found = step(diagnosed_items.run, given, ["items"], datasets=["d"], item_type="dataset")
-    assert found["items"] == [{"item_id": "i1", "text": "What is i1?\na", "item_type": "d"}]
+    found = step(diagnosed_items.run, given, ["texts"], datasets=["d"], item_type="dataset")
+    assert found["texts"] == [{"item_id": "i1", "text": "What is i1?\na", "item_type": "d"}]
 
 
 def test_logs_become_a_matrix_and_its_items(step, tmp_path: Path) -> None:
@@ -151,9 +151,9 @@ def test_logs_become_a_matrix_and_its_items(step, tmp_path: Path) -> None:
     assert [(row["model"], row["correct"]) for row in found["responses"]] == [("a", True), ("b", True)]
     responses = [tmp_path / "out/responses.parquet"]
     items = step(
-        diagnosed_items.run, {"files": paths, "responses": responses}, ["items"], kind="logs", form=form
+        diagnosed_items.run, {"files": paths, "responses": responses}, ["texts"], kind="logs", form=form
     )
-    assert [(row["text"], row["item_type"]) for row in items["items"]] == [("Why?\nso", "toy")]
+    assert [(row["text"], row["item_type"]) for row in items["texts"]] == [("Why?\nso", "toy")]
 
 
 def test_simulated_responses_are_screened_as_any(step, tmp_path: Path, capsys) -> None:
@@ -168,7 +168,7 @@ def test_simulated_responses_are_screened_as_any(step, tmp_path: Path, capsys) -
         "second": 0.2,
         "seed": 3,
     }
-    found = step(simulate_matrix.run, {"items": [items]}, ["responses", "mastery"], simulation=options)
+    found = step(simulate_matrix.run, {"texts": [items]}, ["responses", "mastery"], simulation=options)
     assert (len(found["responses"]), len(found["mastery"])) == (600, 10)
     path = tmp_path / "out/responses.parquet"
     table = pq.read_table(path)

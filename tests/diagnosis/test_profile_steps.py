@@ -58,7 +58,7 @@ def test_the_board_is_written_for_people_and_for_programs(tmp_path: Path) -> Non
         {
             "mastery": (found.mastery, "mastery"),
             "attributes": (found.attributes, "attribute_profiles"),
-            "items": (found.items, "item_profiles"),
+            "item_profiles": (found.items, "item_profiles"),
             "predictions": (found.predictions, "predictions"),
             "checks": (found.checks, "diagnosis_checks"),
             "responses": (found.responses, "response_matrix"),
@@ -90,11 +90,11 @@ def test_four_plots_are_drawn(tmp_path: Path) -> None:
         {
             "mastery": (found.mastery, "mastery"),
             "entries": (entry_table(fit, prior), "q_entries"),
-            "items": (found.items, "item_profiles"),
+            "item_profiles": (found.items, "item_profiles"),
             "k_curve": (K_CURVE.schema.empty_table(), "k_curve"),
         },
     )
-    outputs = {name: tmp_path / f"{name}.svg" for name in ("mastery", "q", "items", "k_curve")}
+    outputs = {name: tmp_path / f"{name}.svg" for name in ("mastery", "q", "item_parameters", "k_curve")}
     mastery_plots.run(step("mastery_plots", inputs, outputs, wildcards={"study": "sums"}))
     assert all(path.read_text().startswith("<svg") for path in outputs.values())
     assert "Nothing to show" in outputs["k_curve"].read_text()
@@ -167,7 +167,7 @@ def test_a_study_goes_from_responses_to_profiles(tmp_path: Path) -> None:
     inputs["support"] = [outputs["support"]]
     profiles = {
         name: tmp_path / f"{name}.parquet"
-        for name in ("mastery", "profiles", "correlations", "items", "entries")
+        for name in ("mastery", "profiles", "correlations", "item_profiles", "entries")
     }
     profiles["corrections"] = tmp_path / "corrections.json"
     mastery_profiles.run(step("mastery_profiles", inputs, profiles, params=params))
