@@ -37,13 +37,22 @@ def numbers_tried(study):
     return [study.attributes] if study.attributes else sorted(set(DIAGNOSIS.choice.tried))
 
 
-def own_items(wildcards):
-    """Where the texts of a study's items come from: the pipeline's, a file of their own, the responses' files."""
+def of_pipeline(file):
+    """A file of the pipeline's items, where a study's items are those."""
+    return lambda wildcards: file if study_of(wildcards).datasets else []
+
+
+def own_texts(wildcards):
+    """The responses' own files, where the texts of their items stand there."""
     study = study_of(wildcards)
-    if study.datasets:
-        return {"items_table": "data/items/items.parquet", "gate": "data/items/gate.json"}
-    files = {"items_file": study.texts} if study.texts else {"files": matrix_files(wildcards)}
-    return files | {"responses": f"data/diagnosis/studies/{wildcards.study}/responses.parquet"}
+    return [] if study.datasets or study.texts else matrix_files(wildcards)
+
+
+def imported_responses(wildcards):
+    """Responses that others have collected: texts of other items are left out."""
+    return (
+        [] if study_of(wildcards).datasets else f"data/diagnosis/studies/{wildcards.study}/responses.parquet"
+    )
 
 
 def matrix_files(wildcards):
@@ -126,8 +135,12 @@ rule diagnosis_answers:
 
 rule diagnosed_items:
     input:
-        unpack(own_items),
         code=code("diagnosis.diagnosed_items"),
+        items_table=of_pipeline("data/items/items.parquet"),
+        gate=of_pipeline("data/items/gate.json"),
+        items_file=given_file("texts"),
+        files=own_texts,
+        responses=imported_responses,
     output:
         texts=f"{STUDY}/items.parquet",
     log:
