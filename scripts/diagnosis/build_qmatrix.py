@@ -24,7 +24,7 @@ def run(step: Step) -> None:
     shown = {name: step.params["review"][name] for name in ("central", "boundary")}
     sheet = review_sheet(clusters, items, labels, **shown)
     decisions = {}
-    if "review" in step.inputs:
+    if step.inputs.get("review"):
         path = step.path("review")
         rows, broken = read_rows(path)
         read = Review(str(path), rows, [(row.number, row.detail, row.raw) for row in broken])

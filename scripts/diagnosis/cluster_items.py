@@ -13,7 +13,7 @@ def run(step: Step) -> None:
     items = step.table("texts")
     settings = {"clustering": step.params["clustering"], "k": step.params["k"]}
     source = made_from(items, step.json("embedder_fingerprint"), settings)
-    if "frozen" in step.inputs:
+    if step.inputs.get("frozen"):
         path = step.path("frozen")
         step.write("runs", frozen_runs(read_table(path), source, str(path)), "cluster_runs")
         return

@@ -9,7 +9,7 @@ from scripts.step import Step, run_step
 def run(step: Step) -> None:
     """Write the labels; a model's where the rule has its responses."""
     terms = attribute_terms(read_partition(step.table("clusters")), step.table("texts"), step.params["terms"])
-    if "responses" in step.inputs:
+    if step.inputs.get("responses"):
         step.models[step.params["labeller"]] = step.json("fingerprint")
         labels = read_labels(step.table("asked"), responses(step), terms)
     else:
