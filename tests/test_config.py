@@ -266,18 +266,6 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
         ("arena", arena(people=["data/annotations/x.csv"] * 2), ["arena.leagues.duel.people", "stands there twice"]),
         ("arena", arena(random_share=1.5), ["arena.leagues.duel.random_share", "less than or equal to 1", "1.5"]),
         ("arena", arena(similarity="bleu"), ["arena.leagues.duel.similarity", "'token' or 'judge'", "'bleu'"]),
-        ("arena", arena(similarity="judge"), ["arena.leagues.duel: similarity 'judge' needs 'similarity_judge'"]),
-        ("arena", arena(similarity_judge="una"), ["duel: similarity_judge 'una' is not asked with similarity 'embedd"]),
-        (
-            "arena",
-            arena(similarity="judge", similarity_judge="eve"),
-            ["arena.leagues.duel.similarity_judge: unknown model 'eve'"],
-        ),
-        (
-            "arena",
-            arena(similarity="judge", similarity_judge="una"),
-            ["duel.similarity_judge: 'una' has `script: responder`", "`script: similarity_judge`"],
-        ),
         ("embedders/a", {"engine": "minilm"}, ["embedders.a: engine 'minilm' needs 'weights'"]),
         ("embedders/a", {"engine": "endpoint"}, ["embedders.a: engine 'endpoint' needs 'served_name'"]),
         ("statistics/level", 95, ["statistics.level", "less than 1", "95"]),
@@ -415,23 +403,6 @@ def test_a_derived_league_needs_a_name_that_is_not_too_long() -> None:
     said = complaint(raw)
     assert f"plays a league '{name}--rounds-6'; its 65 characters are too many" in said
     assert "give the league a shorter one" in said
-
-
-def test_models_are_needed_and_named() -> None:
-    raw = copy.deepcopy(BASE)
-    del raw["models"]
-    assert "  models: Field required" in complaint(raw)
-
-
-def test_a_module_may_be_left_out_with_what_needs_it() -> None:
-    raw = copy.deepcopy(BASE)
-    del raw["teaching"]
-    assert validate_params(raw) == validate_params(raw | {"teaching": {}})
-    assert validate_params(raw).teaching.leagues == {}
-    bare = {"models": BASE["models"]}
-    assert validate_params(bare) == validate_params(bare | {"items": {}, "teaching": {}, "arena": {}})
-    message = complaint(bare | {"teaching": BASE["teaching"]})
-    assert "teaching.leagues.main.datasets: unknown dataset 'sums'; known: none" in message
 
 
 def test_all_mistakes_are_listed_at_once() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from vote_tables import instructions
 
@@ -67,6 +67,7 @@ def test_what_is_given_goes_before_what_the_arena_says() -> None:
     assert found.plans[0].hours == pytest.approx(12 * 5 * 60 / 3600)
 
 
+@settings(deadline=None)
 @given(
     models=st.integers(2, 9),
     judges=st.lists(st.integers(0, 12), unique=True, max_size=4),

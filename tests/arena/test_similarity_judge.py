@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from vote_tables import PROMPTS, answered, instructions, response, speaker
 
@@ -137,6 +137,7 @@ def test_a_reply_that_cannot_be_read_is_missing_and_counted(reply: str | Scripte
     assert np.isnan(found.values[found.pairs.index(("ann", "bob")), ids.to_pylist().index("i0")])
 
 
+@settings(deadline=None)
 @given(st.permutations(range(9)))
 def test_the_order_of_rows_changes_nothing(order: list[int]) -> None:
     asked = ask()

@@ -15,7 +15,7 @@ import yaml
 from cli_helpers import SCRIPTED, Run, params, widest
 
 from magister.arena import select
-from magister.contracts.arena_tables import SELECTIONS
+from magister.contracts.arena_tables import INSTRUCTIONS, SELECTIONS
 
 COUNT = 12
 BESIDE = ("--instructions", "questions.npy", "--ids", "ids.txt")
@@ -286,3 +286,48 @@ def test_a_plan_of_the_file_that_is_none_is_named(run: Run, arguments: tuple[str
     done = run("plan", "arena", *arguments)
     assert (done.code, done.out) == (2, "")
     assert said in " ".join(done.err.split())
+
+
+def test_a_source_that_is_not_fetched_is_assumed_and_an_evolved_pool_is_a_bound(run: Run) -> None:
+    arenas()
+    content = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
+    wheel = {
+        "wheel": "w",
+        "version": "1",
+        "sha256": "0" * 64,
+        "member": "w/x.jsonl",
+        "member_sha256": "0" * 64,
+    }
+    content["arena"]["sources"]["talk"] = {"kind": "wheel", "scenario": "talk", "wheel": wheel}
+    content["arena"]["evolution"] = {"rounds": 2, "generators": ["a"]}
+    Path("params.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    done = run("plan", "arena", "--assume", "50", "--format", "json")
+    calls = {
+        (row["arena"], row["stage"]): row["calls"] for row in json.loads(done.out) if row["kind"] == "calls"
+    }
+    assert calls["talks", "respond"] == 3 * 50
+    assert calls["", "evolve"] == 2 * (50 + 30)
+    said = " ".join(done.err.split())
+    assert "Not fetched yet, so their `n`, else 50 (--assume): talk." in said
+    assert "After 2 round(s) of evolution at most 3 times as many." in said
+
+
+def test_the_pool_of_the_last_run_is_what_is_counted(run: Run) -> None:
+    arenas()
+    rows = [
+        {
+            "instruction_id": f"i{n}",
+            "scenario": "talk",
+            "text": "Talk.",
+            "root_id": f"i{n}",
+            "round": 0,
+            "operation": "seed",
+        }
+        for n in range(9)
+    ]
+    path = Path("data/arena/pool/round0.parquet")
+    path.parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows, schema=INSTRUCTIONS.schema), path)
+    done = run("plan", "arena", "--arena", "talks", "--format", "json")
+    assert [row["calls"] for row in json.loads(done.out) if row["kind"] == "calls"] == [9, 9]
+    assert "Instructions: those of the last run's pool." in done.err

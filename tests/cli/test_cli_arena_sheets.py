@@ -124,7 +124,7 @@ def test_a_filled_sheet_is_never_overwritten(run: Run, sheets: Sheets) -> None:
     [
         (("export", "key.parquet", "--out", "x.csv"), "no column instruction"),
         (("export", "gone.parquet", "--out", "x.csv"), "not found"),
-        (("export", "bad.csv", "--out", "x.csv"), "not a readable parquet file"),
+        (("export", "bad.csv", "--out", "x.csv"), "damaged, or no parquet file"),
         (("export", "sheet.parquet", "--out", "x.txt"), "ends in .csv or .jsonl"),
         (("import", "bad.csv", "--key", "key.parquet", "--out", "x.txt"), "ends in .parquet or .csv"),
         (("import", "bad.csv", "--key", "sheet.parquet", "--out", "x.csv"), "no column root_id"),

@@ -240,10 +240,8 @@ def rewrite(project: Project, name: str, column: str) -> None:
     pq.write_table(table.set_column(place, table.schema.field(place), [texts]), path)
 
 
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project that has been built, certified, committed and pushed. Not to be changed: take a copy."""
-    folder = tmp_path_factory.mktemp("built") / "project"
+def make_project(folder: Path, params: Params) -> Project:
+    """A project under git and DVC that nothing has been built in yet."""
     folder.mkdir()
     for name in TRACKED:
         source = ROOT / name
@@ -259,10 +257,18 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     for name in ("annotations", "external", "own"):
         (folder / "data" / name).mkdir(parents=True)
         shutil.copyfile(ROOT / "data" / name / "README.md", folder / "data" / name / "README.md")
-    project.write_params(tiny_params())
+    project.write_params(params)
     project.run("git", "init", "--quiet", "--initial-branch", "main")
     project.dvc("remote", "add", "--force", "--default", "folder", str(folder.parent / "remote"))
     project.commit("the project")
+    return project
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project that has been built, certified, committed and pushed. Not to be changed: take a copy."""
+    folder = tmp_path_factory.mktemp("built") / "project"
+    project = make_project(folder, tiny_params())
     project.snakemake()
     project.commit("the first run")
     project.dvc("push")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from magister.arena._codes import LABELS, text_codes, winner_codes
+
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 A, B, TIE, NONE = 0, 1, 2, -1
 """Outcomes; `both_bad` is a tie, as in ratings."""
-_OUTCOMES = pa.array(["a", "b", "tie"])
 
 
 @dataclass(frozen=True)
@@ -64,22 +64,16 @@ class Coded:
         return np.array(self.kind, dtype=object)[self.annotator]
 
 
-def sorted_codes(column: Any) -> tuple[IntArray, list[str]]:
+def sorted_codes(column: pa.ChunkedArray | pa.Array) -> tuple[IntArray, list[str]]:
     """Codes of texts, in the order of the texts, whatever the order of the rows."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    encoded = column.dictionary_encode()
-    labels = encoded.dictionary
-    order = np.asarray(pc.sort_indices(labels))
-    place = np.empty(order.size, dtype=np.int64)
-    place[order] = np.arange(order.size)
-    codes = np.asarray(encoded.indices).astype(np.int64)
-    return place[codes] if order.size else codes, labels.take(pa.array(order)).to_pylist()
+    (codes,), labels = text_codes(column)
+    return codes, labels
 
 
-def _sides(column: Any) -> IntArray:
+def _sides(column: pa.ChunkedArray) -> IntArray:
     """A, B, TIE, and NONE for nulls and other words."""
-    return np.asarray(pc.fill_null(pc.index_in(column, value_set=_OUTCOMES), NONE)).astype(np.int64)
+    said = winner_codes(column)
+    return np.where(said >= TIE, TIE, np.maximum(said, NONE))
 
 
 def code_votes(votes: pa.Table) -> Coded:
@@ -101,8 +95,7 @@ def code_votes(votes: pa.Table) -> Coded:
     )
     kind, name = zip(*(label.split("\x1f", 1) for label in who), strict=True) if who else ((), ())
     outcome = _sides(votes["winner"])
-    both_bad = np.asarray(pc.equal(votes["winner"], "both_bad"))
-    outcome[both_bad] = TIE
+    both_bad = winner_codes(votes["winner"]) == LABELS["both_bad"]
     difference = pc.subtract(votes["length_a"].cast(pa.int64()), votes["length_b"].cast(pa.int64()))
     gap = np.asarray(pc.fill_null(pc.sign(difference), 2)).astype(np.int64)
     return Coded(

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from magister.arena._codes import LABELS, text_codes, winner_codes
 from magister.arena._grid import FloatArray
-from magister.arena.vectors import string_array
 from magister.errors import UserError
 
 Codes = NDArray[np.int64]
@@ -19,16 +18,8 @@ Rater = Callable[[FloatArray, FloatArray], FloatArray]
 """Points (..., M, M) of the row's model against the column's, a win 1 and a tie 1/2, and votes (..., M, M), to ratings
 (..., M), the higher the better; NaN for a model without one."""
 
-#: Points of model_a by what the vote says.
-POINTS = {
-    "a": 1.0,
-    "model_a": 1.0,
-    "b": 0.0,
-    "model_b": 0.0,
-    "tie": 0.5,
-    "both_bad": 0.5,
-    "tie (bothbad)": 0.5,
-}
+# Points of side a by what a vote says, in the order of its codes.
+_POINTS = np.array([1.0, 0.0, 0.5, 0.5])
 
 
 @dataclass(frozen=True)
@@ -66,39 +57,32 @@ def code_votes(votes: pa.Table) -> Outcomes:
         raise UserError(
             f"votes lack the column(s) {', '.join(lacking)}; found {', '.join(votes.column_names)}"
         )
-    first, second, winner = (string_array(votes[name]) for name in ("model_a", "model_b", "winner"))
-    known = pc.index_in(winner, pa.array(list(POINTS)))
-    if known.null_count:
-        row = pc.index(pc.is_null(known), True).as_py()
+    said = winner_codes(votes["winner"])
+    if (said < 0).any():
+        row = int(np.flatnonzero(said < 0)[0])
         raise UserError(
-            f"votes: row {row + 1} has the winner {winner[row].as_py()!r}; expected one of {', '.join(POINTS)}"
+            f"votes: row {row + 1} has the winner {votes['winner'][row].as_py()!r}; expected one of {', '.join(LABELS)}"
         )
-    points = np.array(list(POINTS.values()))[np.asarray(known.to_numpy(), dtype=np.int64)]
-    names = pc.unique(pa.chunked_array([first, second]))
-    names = names.take(pc.sort_indices(names))
-    one, other = (
-        np.asarray(pc.index_in(side, names).to_numpy(zero_copy_only=False), dtype=np.int64)
-        for side in (first, second)
-    )
-    alone = np.flatnonzero(one == other)
-    if alone.size:
-        raise UserError(f"votes: row {alone[0] + 1} compares {first[int(alone[0])].as_py()!r} with itself")
+    points = _POINTS[said]
+    (one, other), names = text_codes(votes["model_a"], votes["model_b"])
+    for wrong, what in (((one < 0) | (other < 0), "has no model on a side"), (one == other, "compares")):
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            itself = f" {names[one[row]]!r} with itself" if what == "compares" else ""
+            raise UserError(f"votes: row {row + 1} {what}{itself}")
     lesser, greater = np.minimum(one, other), np.maximum(one, other)
     code, pair = np.unique(lesser * max(len(names), 1) + greater, return_inverse=True)
     pairs = np.stack([code // max(len(names), 1), code % max(len(names), 1)], axis=1)
     cluster, count = np.arange(len(votes), dtype=np.int64), len(votes)
     for column in ("root_id", "instruction_id"):
         if column in votes.column_names:
-            ids = string_array(votes[column])
-            if ids.null_count:
-                raise UserError(f"votes: {ids.null_count} row(s) have no {column}")
-            unique = pc.unique(ids)
-            unique = unique.take(pc.sort_indices(unique))
-            cluster = np.asarray(pc.index_in(ids, unique).to_numpy(), dtype=np.int64)
-            count = len(unique)
+            (cluster,), labels = text_codes(votes[column])
+            if (cluster < 0).any():
+                raise UserError(f"votes: {int((cluster < 0).sum())} row(s) have no {column}")
+            count = len(labels)
             break
     return Outcomes(
-        names.to_pylist(),
+        names,
         pairs,
         pair.astype(np.int64),
         np.where(one == lesser, points, 1 - points),

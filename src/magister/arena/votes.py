@@ -22,14 +22,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from magister.arena._codes import LABELS, UNJUDGED, UNKNOWN, Ints, text_codes, winner_codes
 from magister.contracts.arena_tables import VOTES_REJECTED
 from magister.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LABELS = {"model_a": 0, "a": 0, "model_b": 1, "b": 1, "tie": 2, "tie (bothbad)": 3, "both_bad": 3}
-"""What `winner` may say: the side that won, or a tie; `both_bad` is a tie that is counted on its own too."""
 COLUMNS: dict[str, tuple[str, ...]] = {
     "model_a": ("model_a",),
     "model_b": ("model_b",),
@@ -52,8 +51,6 @@ _REASONS = (
     "contradicting_duplicate",
 )
 _SHOWN = 3
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -129,21 +126,20 @@ def code_votes(
         raise UserError(f"{source}: no votes; expected a row per vote")
     named = _resolve(table.column_names, columns or {}, source)
     number = np.arange(1, n + 1) if rows is None else np.asarray(rows, dtype=np.int64)
-    pair, names = _codes([table[named["model_a"]], table[named["model_b"]]])
+    pair, names = text_codes(table[named["model_a"]], table[named["model_b"]])
     a, b = pair
     _refuse_lookalikes(names, source)
-    (winner,), labels = _codes([table[named["winner"]]])
-    said = np.array([*(LABELS.get(label, -1) for label in labels), -2], dtype=np.int64)[winner]
+    said = winner_codes(table[named["winner"]])
     # Positions in `_REASONS`; 0 for a vote that counts.
     reason = np.zeros(n, dtype=np.int8)
-    unjudged = said == -2
+    unjudged = said == UNJUDGED
     all_models = sorted(set(names if models is None else models))
     places = {name: k for k, name in enumerate(all_models)}
     # -1 is a missing name, -2 one that may not stand here.
     place = np.array([*(places.get(name, -2) for name in names), -1], dtype=np.int64)
     same = a == b
     a, b = place[a], place[b]
-    wrong = (same, (a == -2) | (b == -2), (a == -1) | (b == -1), said == -1)
+    wrong = (same, (a == -2) | (b == -2), (a == -1) | (b == -1), said == UNKNOWN)
     for code, holds in enumerate(wrong, start=1):
         reason[holds] = code
     reason[unjudged] = 0
@@ -249,38 +245,10 @@ def _separator(present: Sequence[str]) -> str:
     return ""
 
 
-def _codes(columns: list[pa.ChunkedArray]) -> tuple[list[Ints], list[str]]:
-    """Codes of several columns of one vocabulary, in the order of the labels; -1 for null and empty texts."""
-    encoded = [_texts(column).combine_chunks().dictionary_encode() for column in columns]
-    vocabularies = [part.dictionary.to_pylist() for part in encoded]
-    labels = sorted({text for vocabulary in vocabularies for text in vocabulary} - {""})
-    place = {text: k for k, text in enumerate(labels)}
-    out = []
-    for part, vocabulary in zip(encoded, vocabularies, strict=True):
-        codes = np.array([*(place.get(text, -1) for text in vocabulary), -1], dtype=np.int64)
-        at = pc.fill_null(part.indices, len(vocabulary)).to_numpy(zero_copy_only=False)
-        out.append(codes[at])
-    return out, labels
-
-
-def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_floating(column.type):
-        # Frames turn whole numbers with gaps into floats: 7.0 is the label "7", and NaN is none.
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-        whole = pc.cast(column, pa.int64(), safe=False)
-        if pc.all(pc.equal(pc.cast(whole, column.type), column)).as_py():
-            column = whole
-    if pa.types.is_null(column.type) or not pa.types.is_string(column.type):
-        column = column.cast(pa.string())
-    return column
-
-
 def _optional(table: pa.Table, named: dict[str, str], role: str) -> tuple[Ints, list[str]]:
     if role not in named:
         return np.full(table.num_rows, -1, dtype=np.int64), []
-    (codes,), labels = _codes([table[named[role]]])
+    (codes,), labels = text_codes(table[named[role]])
     return codes, labels
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from magister.cli._tables import read_parquet
 from magister.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ def read_table(path: Path, texts: tuple[str, ...]) -> pa.Table:
     """
     import pyarrow as pa
     from pyarrow import csv, json
-    from pyarrow import parquet as pq
 
     suffix = path.suffix.lower()
     if suffix not in _KINDS:
@@ -36,9 +36,9 @@ def read_table(path: Path, texts: tuple[str, ...]) -> pa.Table:
             f"{path}: expected a file of kind {', '.join(_KINDS)}; found {suffix or 'no suffix'!r}"
         )
     types = dict.fromkeys(texts, pa.string())
+    if suffix == ".parquet":
+        return read_parquet(path)
     try:
-        if suffix == ".parquet":
-            return pq.read_table(path)
         if suffix == ".csv":
             options = csv.ConvertOptions(column_types=types, strings_can_be_null=True)
             return csv.read_csv(path, convert_options=options)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from magister.cli._printing import Format, FormatOption, ParamsOption, echo, print_rows
+from magister.cli._tables import read_parquet
 from magister.errors import UserError
 
 if TYPE_CHECKING:
@@ -147,11 +148,10 @@ def _sizes(root: Path, arena: Arena, assume: int) -> tuple[dict[str, Sizes], int
 
     from magister.arena.instructions import gather_instructions, load_instructions
     from magister.arena.league_plans import Sizes, scenario_sizes
-    from magister.cli._arena_files import read_table
 
     path = root / f"data/arena/pool/round{arena.evolution.rounds}.parquet"
     if path.is_file():
-        pool = read_table(path, ())
+        pool = read_parquet(path)
         seeds = pc.sum(pc.equal(pool["round"], 0)).as_py() or 0
         return scenario_sizes(pool), seeds, "Instructions: those of the last run's pool."
     files, absent = {}, []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from magister.cli._printing import echo, refuse_existing
+from magister.cli._tables import read_parquet
 from magister.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,15 +22,7 @@ app = typer.Typer(no_args_is_help=True, help="Arena: sheets that people fill in.
 
 def _table(path: Path, contract: Contract) -> pa.Table:
     """A parquet file with the columns of a contract."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-    except FileNotFoundError:
-        raise UserError(f"{path}: not found") from None
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        raise UserError(f"{path}: not a readable parquet file: {error}") from None
+    table = read_parquet(path)
     names = contract.schema.names
     missing = [name for name in names if name not in table.column_names]
     if missing:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from magister.cli._printing import Format, FormatOption, print_rows, terminal_width
+from magister.cli._tables import read_parquet
 from magister.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,15 +23,7 @@ app = typer.Typer(no_args_is_help=True, help="The boards.")
 
 def _read(file: Path, contract: Contract, title: str) -> pa.Table:
     """A board's table."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if not file.is_file():
-        raise UserError(f"{file}: not there yet. Run: snakemake --cores all")
-    try:
-        board = pq.read_table(file)
-    except pa.ArrowInvalid as error:
-        raise UserError(f"{file}: damaged, or no parquet file: {error}") from None
+    board = read_parquet(file, "not there yet. Run: snakemake --cores all")
     missing = [name for name in contract.schema.names if name not in board.column_names]
     if missing:
         article = "an" if title[0] in "aeiou" else "a"

@@ -9,6 +9,7 @@ import typer
 
 from magister.cli._plan_arena import EXAMPLE, plan_arena_command
 from magister.cli._printing import Format, FormatOption, ParamsOption, echo, print_rows
+from magister.cli._tables import read_parquet
 from magister.display import counted
 from magister.errors import UserError
 
@@ -34,13 +35,12 @@ def _table(path: Path, *columns: str) -> pa.Table:
     Raises:
         UserError: it is damaged.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.read_table(path).select(list(columns))
-    except (pa.ArrowInvalid, KeyError, OSError) as error:
-        raise UserError(f"{path}: damaged: {error}. Make it again with `snakemake --cores all`") from None
+    remedy = "Make it again with `snakemake --cores all`"
+    table = read_parquet(path, remedy=remedy)
+    lacking = [name for name in columns if name not in table.column_names]
+    if lacking:
+        raise UserError(f"{path}: damaged: no column {lacking[0]!r}. {remedy}")
+    return table.select(list(columns))
 
 
 def _pooled(table: pa.Table, name: str, basis: str) -> Size:

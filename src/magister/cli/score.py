@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from magister.cli._printing import Format, FormatOption, echo, print_rows, terminal_width
+from magister.cli._tables import read_parquet
 from magister.display import counted
 from magister.errors import UserError
 
@@ -33,19 +34,12 @@ def read_columns(path: Path) -> Columns:
     Raises:
         UserError: the file cannot be read, or a row of it.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
     from magister.items import read_rows
     from magister.teaching._record_columns import Columns, as_texts, cast_texts
 
     if path.suffix.lower() == ".parquet":
-        try:
-            table = pq.read_table(path)
-        except FileNotFoundError:
-            raise UserError(f"{path}: not found") from None
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise UserError(f"{path}: damaged, or no parquet file: {error}") from None
+        table = read_parquet(path)
         return Columns(cast_texts(table, str(path)), str(path), range(1, table.num_rows + 1))
     pairs, broken = read_rows(path)
     if broken:

@@ -23,13 +23,14 @@ from magister.contracts._estimates import (
     EQUAL,
     SETTINGS,
     SIZES,
-    Floats,
     by_group,
     close,
     holm_holds,
     interval_check,
+    range_check,
     ranks,
     reason_check,
+    value_check,
 )
 from magister.contracts.gate import RowCheck
 from magister.contracts.schemas import (
@@ -172,10 +173,6 @@ def ablation_checks(
     place = np.asarray(pc.fill_null(pc.index_in(table["metric"], value_set=pa.array(names)), 0).to_numpy())
     floor, ceiling = (np.array([METRIC_RANGES[name][end] for name in names])[place] for end in (0, 1))
 
-    def within(found: Floats) -> Mask:
-        return np.isnan(found) | ((floor - EQUAL <= found) & (found <= ceiling + EQUAL))
-
-    computable = true(pc.not_equal(table["status"], "not_computable"))
     compared = true(pc.not_equal(table["difference_status"], "not_computable"))
     bounded = ~np.isnan(low) & ~np.isnan(high)
     surrounded = (low - EQUAL <= value) & (value <= high + EQUAL)
@@ -235,18 +232,14 @@ def ablation_checks(
             "over all students left out, the whole league",
             _students_average(table, len(plan.students)),
         ),
-        check(
-            "value_in_range",
+        range_check(
+            "ablations",
+            table,
             ("value", "ci_low", "ci_high"),
             "value and interval within the range of the metric",
-            within(value) & within(low) & within(high),
+            (floor, ceiling),
         ),
-        check(
-            "value_unless_not_computable",
-            ("status", "value"),
-            "a value unless the status is not_computable, and only then",
-            ~np.isnan(value) == computable,
-        ),
+        value_check("ablations", table),
         interval_check("ablations", "interval_where_ok", table, ("status", "ci_low", "ci_high")),
         check(
             "interval_around_value",

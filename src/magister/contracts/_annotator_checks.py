@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from magister.contracts._arena_plan import OVERALL, ArenaPlan, settings_check
 from magister.contracts._columns import Mask, member, numbers, positions, same, taken, true
-from magister.contracts._estimates import EQUAL, close, interval_check, reason_check
+from magister.contracts._estimates import close, interval_check, range_check, reason_check, value_check
 from magister.contracts.gate import RowCheck
 
 _PLACE = ("statistic", "scope", "annotator_kind", "annotator")
@@ -93,20 +93,15 @@ def agreement_checks(table: pa.Table, votes: pa.Table, key: pa.Table, plan: Aren
     n, hits = (numbers(taken(recounted, place, (f"{name}_sum",))[f"{name}_sum"]) for name in ("n", "hits"))
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(n > 0, hits / n, np.nan)
-    value, low, high = (numbers(table[name]) for name in ("value", "ci_low", "ci_high"))
+    value = numbers(table["value"])
     counted = member(table["statistic"], _COUNTED)
     fits = (place >= 0) & (numbers(table["n"]) == n) & close(value, share)
     floor = np.where(member(table["statistic"], _COEFFICIENTS), -1.0, 0.0)
     ceiling = np.where(member(table["statistic"], ["influence"]), np.inf, 1.0)
-
-    def within(found: np.ndarray) -> Mask:
-        return np.isnan(found) | (floor - EQUAL <= found) & (found <= ceiling + EQUAL)
-
     voted = positions(table, votes, ("annotator_kind", "annotator")) >= 0
     of_kind = member(table["annotator_kind"], votes["annotator_kind"]) | member(
         table["annotator_kind"], ("all", "none")
     )
-    computable = true(pc.not_equal(table["status"], "not_computable"))
 
     def check(name: str, columns: tuple[str, ...], expected: str, passed: Mask) -> RowCheck:
         return RowCheck("agreement", name, columns, expected, passed)
@@ -129,18 +124,14 @@ def agreement_checks(table: pa.Table, votes: pa.Table, key: pa.Table, plan: Aren
             "the share and the number of votes, counted again",
             ~counted | fits,
         ),
-        check(
-            "value_in_range",
+        range_check(
+            "agreement",
+            table,
             ("statistic", "value", "ci_low", "ci_high"),
             "shares from 0 to 1, coefficients from -1 to 1, changes of 0 or more",
-            within(value) & within(low) & within(high),
+            (floor, ceiling),
         ),
-        check(
-            "value_unless_not_computable",
-            ("status", "value"),
-            "a value unless the status is not_computable, and only then",
-            ~np.isnan(value) == computable,
-        ),
+        value_check("agreement", table),
         interval_check("agreement", "interval_where_ok", table, ("status", "ci_low", "ci_high")),
         reason_check("agreement", "reason_unless_ok", table, ("status", "reason")),
     ]  # fmt: skip

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magister.contracts._arena_plan import ArenaPlan
-from magister.contracts._columns import Mask, absent, member, numbers, positions, taken, true
-from magister.contracts._estimates import EQUAL, close, interval_check, reason_check
+from magister.contracts._columns import Mask, absent, member, numbers, positions, taken
+from magister.contracts._estimates import close, interval_check, range_check, reason_check, value_check
 from magister.contracts.arena_tables import ABLATION_METHODS, ARENA_ABLATION_MEASURES
 from magister.contracts.gate import Expectation, RowCheck, RowCount
 
@@ -48,10 +48,9 @@ def arena_ablation_checks(table: pa.Table, plan: ArenaPlan) -> list[Expectation]
         check("of_the_league", ("scenario", "k"), "a scenario of the league, and a k that was asked for",
               member(table["scenario"], list(plan.scenarios)) & (k <= plan.ablation_k)),
         check("level_as_configured", ("level", "seed"), f"level {plan.level:g}", numbers(table["level"]) == plan.level),
-        check("value_in_range", ("measure", "value"), "correlations -1 to 1, shares 0 to 1, widths 0 or more",
-              np.isnan(value) | (floor - EQUAL <= value) & (value <= ceiling + EQUAL)),
-        check("value_unless_not_computable", ("status", "value"), "a value unless the status is not_computable",
-              np.isnan(value) == true(pc.equal(table["status"], "not_computable"))),
+        range_check("ablation", table, ("measure", "value", "ci_low", "ci_high"),
+                    "correlations -1 to 1, shares 0 to 1, widths 0 or more", (floor, ceiling)),
+        value_check("ablation", table),
         check("difference_from_random", ("measure", "value", "difference"), "value - that of the random draws",
               np.where(own, absent(table["difference"]), close(numbers(table["difference"]), apart))),
         check("more_votes_with_k", ("k", "n"), "no fewer votes than with one comparison less",

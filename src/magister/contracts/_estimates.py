@@ -86,3 +86,31 @@ def interval_check(where: str, name: str, table: pa.Table, columns: tuple[str, s
 def reason_check(where: str, name: str, table: pa.Table, columns: tuple[str, str]) -> RowCheck:
     """`explained` as a check of the columns (status, reason) of a table."""
     return RowCheck(where, name, columns, "a reason where the status is not ok", explained(table, *columns))
+
+
+def range_check(
+    where: str, table: pa.Table, columns: tuple[str, ...], expected: str, ends: tuple[Floats, Floats]
+) -> RowCheck:
+    """Numbers within what they can be, but for rounding; unknown ones are.
+
+    Args:
+        where: name of the table.
+        table: the table.
+        columns: columns that are shown; those of floats are held to the range.
+        expected: the rule as a sentence.
+        ends: least and largest number of each row.
+    """
+    floor, ceiling = ends
+    held = [numbers(table[name]) for name in columns if pa.types.is_floating(table[name].type)]
+    passed = np.logical_and.reduce(
+        [np.isnan(found) | (floor - EQUAL <= found) & (found <= ceiling + EQUAL) for found in held]
+    )
+    return RowCheck(where, "value_in_range", columns, expected, passed)
+
+
+def value_check(where: str, table: pa.Table) -> RowCheck:
+    """A value unless the status is not_computable."""
+    unknown = true(pc.equal(table["status"], "not_computable"))
+    expected = "a value unless the status is not_computable, and only then"
+    passed = np.isnan(numbers(table["value"])) == unknown
+    return RowCheck(where, "value_unless_not_computable", ("status", "value"), expected, passed)

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from magister.contracts._arena_plan import OVERALL, ArenaPlan, settings_check
 from magister.contracts._columns import Mask, member, numbers, positions, taken, true
-from magister.contracts._estimates import EQUAL, close, interval_check, reason_check
+from magister.contracts._estimates import close, interval_check, range_check, reason_check
 from magister.contracts.arena_tables import LIFT_ARMS, LIFT_MEASURES, LIFT_SHARES, SELECTION_ARMS
 from magister.contracts.gate import Expectation, RowCheck, RowCount
 
@@ -38,7 +38,7 @@ def lift_checks(table: pa.Table, votes: pa.Table, plan: ArenaPlan) -> list[Expec
     place = positions(table, wanted, ("scope", "arm"))
     n = numbers(taken(wanted, place, ("n",))["n"])
     of_pairs = member(table["measure"], ["pair_agreement"])
-    value, *ends = (numbers(table[name]) for name in ("value", "ci_low", "ci_high"))
+    value = numbers(table["value"])
     difference = member(table["arm"], ["difference"])
     arms = []
     for arm in SELECTION_ARMS:
@@ -68,13 +68,12 @@ def lift_checks(table: pa.Table, votes: pa.Table, plan: ArenaPlan) -> list[Expec
             "discrepant - random",
             ~difference | close(value, arms[0] - arms[1]),
         ),
-        check(
-            "value_in_range",
+        range_check(
+            "lift",
+            table,
             ("measure", "arm", "value", "ci_low", "ci_high"),
             "shares from 0 to 1, their differences from -1 to 1, and widths of 0 or more",
-            np.logical_and.reduce(
-                [np.isnan(end) | (floor - EQUAL <= end) & (end <= ceiling + EQUAL) for end in (value, *ends)]
-            ),
+            (floor, ceiling),
         ),
         check(
             "value_where_ok",

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from magister.contracts._columns import Mask, member, numbers, places, true
+from magister.contracts._estimates import value_check
 from magister.contracts._league import LeaguePlan
 from magister.contracts._small import small_contract
 from magister.contracts.gate import RowCheck
@@ -39,7 +40,7 @@ def metric_checks(
         exchange: position of each row's (arm, teacher) in the plan, -1 for others.
     """
     value, low, high, se = (numbers(metrics[name]) for name in ("value", "ci_low", "ci_high", "se"))
-    valued, bounded = ~np.isnan(value), ~np.isnan(low) & ~np.isnan(high)
+    bounded = ~np.isnan(low) & ~np.isnan(high)
     names = list(METRIC_RANGES)
     place = places(metrics["metric"], names)
     known = place >= 0
@@ -110,12 +111,7 @@ def metric_checks(
             "both ends where the status is ok, none elsewhere",
             np.where(status["ok"], bounded, np.isnan(low) & np.isnan(high)),
         ),
-        check(
-            "value_unless_not_computable",
-            ("status", "value"),
-            "a value unless the status is not_computable, and only then",
-            valued != status["not_computable"],
-        ),
+        value_check("metrics", metrics),
         check(
             "se_positive",
             ("metric", "value", "se"),

@@ -33,40 +33,20 @@ class EmbeddingsEndpoint:
             UserError: the variable that should hold the key does not, or the address is unusable.
         """
         self._prefix, self._extra, self._batch = config.prefix, dict(config.extra), config.batch
-        self._endpoint = Endpoint(
-            f"embedders.{name}",
-            base_url=str(config.base_url),
-            served=str(config.served_name),
-            api_key_env=config.api_key_env,
-            limits=config.limits,
-            path="embeddings",
-        )
+        self._endpoint = Endpoint(f"embedders.{name}", config, "embeddings")
 
     def embed(self, texts: Sequence[str], deliver: Deliver) -> None:
         """Ask for all vectors."""
-        asyncio.run(self._run(texts, deliver))
+
+        async def one(client: AsyncOpenAI, gate: Gate, places: range) -> None:
+            await self._ask(client, gate, texts, places, deliver)
+
+        starts = range(0, len(texts), self._batch)
+        batches = [range(start, min(start + self._batch, len(texts))) for start in starts]
+        asyncio.run(self._endpoint.work(batches, one))
 
     def close(self) -> None:
         """Free nothing: connections live as long as a run."""
-
-    async def _run(self, texts: Sequence[str], deliver: Deliver) -> None:
-        gate = Gate(self._endpoint.limits)
-        starts = range(0, len(texts), self._batch)
-        waiting = iter([range(start, min(start + self._batch, len(texts))) for start in starts])
-        async with self._endpoint.client() as client:
-
-            async def work() -> None:
-                for places in waiting:
-                    await self._ask(client, gate, texts, places, deliver)
-
-            workers = min(self._endpoint.limits.concurrency, len(starts))
-            tasks = [asyncio.create_task(work()) for _ in range(workers)]
-            try:
-                await asyncio.gather(*tasks)
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _ask(
         self, client: AsyncOpenAI, gate: Gate, texts: Sequence[str], places: range, deliver: Deliver

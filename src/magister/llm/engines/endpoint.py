@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI, OpenAIError
@@ -21,6 +21,27 @@ __all__ = ["Endpoint", "Gate", "Refusal"]
 # Shorter "keys" (`EMPTY`, `none`) are conventions of servers without keys, and words of the language.
 _SECRET_LENGTH = 8
 Answer = TypeVar("Answer")
+Work = TypeVar("Work")
+
+
+class Served(Protocol):
+    """What the configuration of a model says of its endpoint."""
+
+    @property
+    def base_url(self) -> str | None:
+        """Its address."""
+
+    @property
+    def served_name(self) -> str | None:
+        """The model's name there."""
+
+    @property
+    def api_key_env(self) -> str | None:
+        """Environment variable that holds the key; None for endpoints without one."""
+
+    @property
+    def limits(self) -> Limits:
+        """How hard it may be driven."""
 
 
 class Endpoint:
@@ -29,17 +50,12 @@ class Endpoint:
     The client's retries are switched off: they do not know about rates, and hide how often was tried.
     """
 
-    def __init__(
-        self, where: str, *, base_url: str, served: str, api_key_env: str | None, limits: Limits, path: str
-    ) -> None:
+    def __init__(self, where: str, config: Served, path: str) -> None:
         """Read the key. Connects to nothing.
 
         Args:
             where: the place of the configuration, for messages (`models.<name>`).
-            base_url: address of the endpoint.
-            served: the model's name there.
-            api_key_env: environment variable that holds the key; None for endpoints without one.
-            limits: how hard it may be driven.
+            config: its address, the model's name there, where its key is and how hard it may be driven.
             path: what is called below the address, for messages (`chat/completions`).
 
         Raises:
@@ -47,17 +63,41 @@ class Endpoint:
         """
         self._where = where
         self._path = path
-        self._url = _checked_url(base_url, where)
-        self._key_env = api_key_env
+        self._url = _checked_url(str(config.base_url), where)
+        self._key_env = config.api_key_env
         # A placeholder when none is configured: left out, the client would send the caller's OPENAI_API_KEY
         # to whatever address stands here.
-        self._key = _read_key(api_key_env, where) if api_key_env else "none"
-        self.served = served
-        self.limits = limits
+        self._key = _read_key(config.api_key_env, where) if config.api_key_env else "none"
+        self.served = str(config.served_name)
+        self.limits = config.limits
 
     def client(self) -> AsyncOpenAI:
         """A client, to be used as a context."""
         return AsyncOpenAI(api_key=self._key, base_url=self._url, max_retries=0, timeout=self.limits.timeout)
+
+    async def work(
+        self, waiting: Sequence[Work], one: Callable[[AsyncOpenAI, Gate, Work], Awaitable[None]]
+    ) -> None:
+        """Work through a list, as many at once as the limits allow.
+
+        Args:
+            waiting: what is to be done, in the order in which it is begun.
+            one: does one of them.
+        """
+        gate, left = Gate(self.limits), iter(waiting)
+        async with self.client() as client:
+
+            async def run() -> None:
+                for each in left:
+                    await one(client, gate, each)
+
+            tasks = [asyncio.create_task(run()) for _ in range(min(self.limits.concurrency, len(waiting)))]
+            try:
+                await asyncio.gather(*tasks)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
     async def ask(self, gate: Gate, attempt: Callable[[], Awaitable[Answer]]) -> tuple[Answer, int]:
         """Try until there is an answer, or no sense in another try.

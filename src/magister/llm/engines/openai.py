@@ -31,39 +31,18 @@ class OpenAIEngine:
             UserError: the variable that should hold the key does not, or the address is unusable.
         """
         del weights, workers
-        self._limits = model.limits
-        self._endpoint = Endpoint(
-            f"models.{name}",
-            base_url=str(model.base_url),
-            served=str(model.served_name),
-            api_key_env=model.api_key_env,
-            limits=model.limits,
-            path="chat/completions",
-        )
+        self._endpoint = Endpoint(f"models.{name}", model, "chat/completions")
 
     def run(self, requests: Sequence[Request], deliver: Deliver) -> None:
         """Ask for all answers."""
-        asyncio.run(self._run(requests, deliver))
+
+        async def one(client: AsyncOpenAI, gate: Gate, request: Request) -> None:
+            deliver(await self._ask(client, gate, request))
+
+        asyncio.run(self._endpoint.work(requests, one))
 
     def close(self) -> None:
         """Free nothing: connections live as long as a run."""
-
-    async def _run(self, requests: Sequence[Request], deliver: Deliver) -> None:
-        gate = Gate(self._limits)
-        waiting = iter(requests)
-        async with self._endpoint.client() as client:
-
-            async def work() -> None:
-                for request in waiting:
-                    deliver(await self._ask(client, gate, request))
-
-            tasks = [asyncio.create_task(work()) for _ in range(min(self._limits.concurrency, len(requests)))]
-            try:
-                await asyncio.gather(*tasks)
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _ask(self, client: AsyncOpenAI, gate: Gate, request: Request) -> Row:
         key = request["custom_id"]
