@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from magister.diagnosis import _chain
 from magister.diagnosis._chain import SaemOptions
 from magister.diagnosis._state import Data, Rules, Space, State
+from magister.diagnosis.fits import SaemFit
 from magister.diagnosis.matrix import MISSING, ResponseMatrix
 from magister.diagnosis.prior import QPrior, point_prior
 from magister.diagnosis.simulation import Truth, simulate_dina, simulate_mastery, simulate_q
@@ -144,3 +145,15 @@ def exact_em(correct: NDArray[np.int8], q: NDArray[np.bool_], iterations: int = 
         if abs(loglik - before) < 1e-9:
             break
     return Exact(c, g, share, posterior @ classes, loglik)
+
+
+def same_fit(a: SaemFit, b: SaemFit) -> bool:
+    """Whether two fits are equal to the bit."""
+    flat = []
+    for fit in (a, b):
+        parts = [fit.alpha, fit.alpha_mcse, fit.q, fit.guess, fit.slip, np.array(fit.loglik)]
+        for chain in fit.chains:
+            parts += [value for value in vars(chain).values() if isinstance(value, np.ndarray)]
+            parts += [value for draw in chain.draws for value in vars(draw).values()]
+        flat.append([part.tobytes() for part in parts])
+    return flat[0] == flat[1] and str(a.diagnostics) == str(b.diagnostics)

@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from saem_cases import believed, exact_em, names, prior_of, simulated
+from saem_cases import believed, exact_em, names, prior_of, same_fit, simulated
 
 from magister.diagnosis import fit_saem
 from magister.diagnosis._chain import set_apart
-from magister.diagnosis.fits import SaemFit
 from magister.diagnosis.matrix import MISSING, ResponseMatrix
 from magister.diagnosis.prior import QPrior, point_prior
 from magister.diagnosis.saem import SaemOptions
@@ -32,18 +31,6 @@ def truth() -> Truth:
 @pytest.fixture(scope="module")
 def small() -> Truth:
     return simulated(150, 40, 4, seed=2, missing=0.1)
-
-
-def same(a: SaemFit, b: SaemFit) -> bool:
-    """Whether two fits are equal to the bit."""
-    flat = []
-    for fit in (a, b):
-        parts = [fit.alpha, fit.alpha_mcse, fit.q, fit.guess, fit.slip, np.array(fit.loglik)]
-        for chain in fit.chains:
-            parts += [value for value in vars(chain).values() if isinstance(value, np.ndarray)]
-            parts += [value for draw in chain.draws for value in vars(draw).values()]
-        flat.append([part.tobytes() for part in parts])
-    return flat[0] == flat[1] and str(a.diagnostics) == str(b.diagnostics)
 
 
 def test_labels_that_are_wrong_for_a_fifth_of_the_items_are_put_right(truth: Truth) -> None:
@@ -77,8 +64,8 @@ def test_threads_change_no_bit(small: Truth) -> None:
         fit_saem(small.responses, prior, seed=5, chains=3, options=QUICK, threads=threads, held_out=cells)
         for threads in (1, 2, 3)
     ]
-    assert same(fits[0], fits[1])
-    assert same(fits[0], fits[2])
+    assert same_fit(fits[0], fits[1])
+    assert same_fit(fits[0], fits[2])
 
 
 def test_a_chain_does_not_depend_on_how_many_others_run(small: Truth) -> None:
@@ -104,7 +91,7 @@ def test_the_order_of_the_priors_items_does_not_matter(small: Truth) -> None:
     prior = believed(small, small.q)
     turned = QPrior(prior.items[::-1], prior.attributes, prior.reference[::-1], prior.probability[::-1])
     one, two = (fit_saem(small.responses, p, seed=1, chains=1, options=QUICK) for p in (prior, turned))
-    assert same(one, two)
+    assert same_fit(one, two)
 
 
 def test_a_fixed_q_gives_what_exact_em_gives() -> None:
@@ -170,7 +157,7 @@ def test_held_out_cells_are_predicted_unseen(small: Truth) -> None:
     flipped[rows, columns] = 1 - seen
     turned = ResponseMatrix(small.responses.models, small.responses.items, flipped)
     again = fit_saem(turned, prior, seed=1, chains=2, options=QUICK, held_out=(rows, columns))
-    assert same(fit, again)
+    assert same_fit(fit, again)
 
 
 def test_held_out_predictions_are_in_the_order_of_the_cells(small: Truth) -> None:

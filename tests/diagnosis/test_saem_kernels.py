@@ -106,7 +106,7 @@ def exact_posterior(case: object, fixed: tuple[int, int]) -> tuple[dict[tuple[bo
     attributes = prior.reference.shape[1]
     logit_alpha = state.prior[:, 0]
     log_r, log_not = np.log(prior.probability), np.log1p(-prior.probability)
-    rows = list(rows_of_q(attributes))
+    rows = rows_of_q(attributes)
     patterns = np.array(list(itertools.product((False, True), repeat=attributes)))
     # Responses factor over items given all mastery.
     first: dict[tuple[bool, ...], float] = dict.fromkeys(rows, 0.0)
