@@ -28,7 +28,10 @@ TRACKED = (
     ".dvcignore",
     ".gitignore",
 )
-OUTS = ("data/models", "data/items", "data/teaching", "data/ablations", "data/arena", "results")
+OUTS = (
+    *("data/models", "data/items", "data/teaching", "data/ablations", "data/arena", "data/diagnosis"),
+    "results",
+)
 RATING = {
     *("teaching_metrics/tiny", "teaching_standings/tiny", "validate_teaching/tiny"),
     *("league_ablations/tiny", "validate_ablations/tiny"),
@@ -78,6 +81,7 @@ def tiny_params() -> Params:
         },
         "embedders": {},
         "arena": {},
+        "diagnosis": {},
         "statistics": {"resamples": 200},
         "llm": {"replay": False},
     }
@@ -98,6 +102,34 @@ def tiny_arena() -> Params:
             }
         },
     }
+
+
+def tiny_diagnosis() -> Params:
+    """Two players on four sums, and a matrix of a file with its Q-matrix; for a project that needs them."""
+    return {
+        "embedder": "words",
+        "studies": {
+            "asked": {
+                "kind": "answers",
+                "models": ["pupil", "teller"],
+                "datasets": ["sums"],
+                "attributes": 2,
+            },
+            "given": {"kind": "file", "path": "data/own/matrix.csv", "q": "data/own/q.csv"},
+        },
+        "saem": {"max_sweeps": 200},
+    }
+
+
+def write_tiny_matrix(folder: Path) -> None:
+    """The files of `tiny_diagnosis`."""
+    rows = [f"i{at},{','.join(str((at + model) % 3 % 2) for model in range(12))}" for at in range(12)]
+    heads = ",".join(f"m{model}" for model in range(12))
+    (folder / "data/own/matrix.csv").write_text(
+        f"item_id,{heads}\n" + "\n".join(rows) + "\n", encoding="utf-8"
+    )
+    q = "\n".join(f"i{at},{at % 2},{(at + 1) % 2}" for at in range(12))
+    (folder / "data/own/q.csv").write_text(f"item_id,first,second\n{q}\n", encoding="utf-8")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import yaml
 from magister.config.params import Params
 from magister.pipeline._bridge import SECTIONS
 from magister.provenance import code_files
-from tests.two_engines.conftest import ROOT, Project, tiny_arena
+from tests.two_engines.conftest import ROOT, Project, tiny_arena, tiny_diagnosis, write_tiny_matrix
 
 DVC: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))
 STAGES: dict[str, dict[str, Any]] = DVC["stages"]
@@ -27,6 +27,9 @@ for path in sorted((ROOT / "rules").glob("*.smk")):
 ALIASES = {"DATASETS": "items", "model_params": "models"}
 ALIASES |= dict.fromkeys(("LEAGUES", "DERIVED", "PLAYED", "league_of", "derived_of"), "teaching")
 ALIASES |= dict.fromkeys(("ARENA", "ARENAS", "arena_of", "arena_options"), "arena")
+ALIASES |= dict.fromkeys(
+    ("DIAGNOSIS", "STUDIES", "study_of", "study_options", "diagnosis_options", "of_studies"), "diagnosis"
+)
 ALIASES |= dict.fromkeys(("embedder_files", "embedder_values", "embedder_fingerprint"), "embedders")
 READS_OF_COMPLETE = {"models", "llm"}
 
@@ -52,6 +55,8 @@ def summary(built: Project, tmp_path_factory: pytest.TempPathFactory) -> list[di
         project.edit(f"models.{name}", {"engine": "scripted", "script": script})
     project.edit("embedders", {"words": {"engine": "hashed"}})
     project.edit("arena", tiny_arena())
+    project.edit("diagnosis", tiny_diagnosis())
+    write_tiny_matrix(project.path)
     (project.path / "data/annotations/ann.csv").write_text("comparison_id,winner\nold,1\n", encoding="utf-8")
     # Of a file that is not there nothing is said.
     project.snakemake()
