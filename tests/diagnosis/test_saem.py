@@ -47,10 +47,11 @@ def test_labels_that_are_wrong_for_a_fifth_of_the_items_are_put_right(truth: Tru
 @pytest.mark.slow
 def test_parallel_sweeps_find_what_single_draws_from_a_spoiled_prior_do_not() -> None:
     hybrid, sequential = [], []
+    single = replace(QUICK, starts=1)
     for seed in (1, 2, 3):
         truth = simulated(1000, 300, 16, seed=seed)
         wrong = flip(truth.q, 0.25, np.random.default_rng(seed))
-        for found, options in ((hybrid, QUICK), (sequential, replace(QUICK, parallel_sweeps=0))):
+        for found, options in ((hybrid, single), (sequential, replace(single, parallel_sweeps=0))):
             fit = fit_saem(truth.responses, believed(truth, wrong), seed=1, chains=2, options=options)
             found += [((chain.q > 0.5) == truth.q).all(axis=1).mean() for chain in fit.chains]
     assert np.mean(hybrid) > 0.99
@@ -120,7 +121,8 @@ def test_the_monte_carlo_error_covers_the_distance_to_exact_em() -> None:
 def test_a_single_attribute_is_a_latent_class_model() -> None:
     truth = simulated(500, 12, 1, seed=5)
     exact = exact_em(truth.responses.correct, truth.q)
-    fit = fit_saem(truth.responses, believed(truth, truth.q), seed=1, options=BERNOULLI)
+    options = replace(BERNOULLI, min_sweeps=2000)
+    fit = fit_saem(truth.responses, believed(truth, truth.q), seed=1, options=options)
     assert np.abs(fit.alpha - exact.alpha).max() < 0.05
     assert (fit.q == 1).all()
 
@@ -232,6 +234,17 @@ def test_closed_entries_stay_closed(small: Truth) -> None:
     for chain in fit.chains:
         assert np.array_equal(chain.q[7], small.q[7])
         assert not chain.q[8, wrong[8]].any()
+
+
+def test_a_chain_goes_on_from_the_best_of_its_starts() -> None:
+    truth = simulated(800, 240, 14, seed=2)
+    prior = believed(truth, flip(truth.q, 0.25, np.random.default_rng(2)))
+    worst = []
+    for starts in (1, 3):
+        fit = fit_saem(truth.responses, prior, seed=1, options=replace(QUICK, starts=starts))
+        worst.append(min(((chain.q > 0.5) == truth.q).all(axis=1).mean() for chain in fit.chains))
+    assert worst[0] < 0.9
+    assert worst[1] > 0.99
 
 
 def test_fewer_than_four_chains_are_not_called_converged(small: Truth) -> None:

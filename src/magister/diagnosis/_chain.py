@@ -33,6 +33,7 @@ class SaemOptions:
             Laplace-smoothed) or `flat` (one half; overclaims mastery of weak models).
         min_sweeps: sweeps of every chain at least.
         max_sweeps: at most; chains stop where they are checked, so the last check within it ends them.
+        starts: places that a chain tries; it goes on from the best. One is enough where no entry is open.
         parallel_sweeps: sweeps at first in which all is drawn at once from the sweep before.
         damping: share of mastery that such a sweep leaves as it was.
         delta: least c - g of an item.
@@ -42,6 +43,7 @@ class SaemOptions:
     alpha_prior: str = "higher_order"
     min_sweeps: int = 200
     max_sweeps: int = 5000
+    starts: int = 3
     parallel_sweeps: int = 100
     damping: float = 0.3
     delta: float = 0.05
@@ -109,12 +111,13 @@ class Start:
     guess: Floats
 
 
-def start_chain(matrix: ResponseMatrix, prior: QPrior, seed: int, chain: int) -> Start:
-    """Where a chain starts.
+def start_chain(matrix: ResponseMatrix, prior: QPrior, seed: int, chain: int, attempt: int) -> Start:
+    """Where a chain starts, in one of its attempts; both are numbered from 1.
 
-    The first starts at the reference Q-matrix, mastery where a model's share of right answers to an attribute's items
-    is above the median, c = 0.8 and g = 0.2. The others start around it: another quantile than the median for every
-    attribute, a tenth of mastery turned over, a quarter of the open entries drawn from the prior, c and g drawn.
+    The first attempt of the first chain starts at the reference Q-matrix, mastery where a model's share of right
+    answers to an attribute's items is above the median, c = 0.8 and g = 0.2. The others start around it: another
+    quantile than the median for every attribute, a tenth of mastery turned over, a quarter of the open entries drawn
+    from the prior, c and g drawn.
     """
     reference = prior.reference
     n_models, n_items = matrix.correct.shape
@@ -123,10 +126,10 @@ def start_chain(matrix: ResponseMatrix, prior: QPrior, seed: int, chain: int) ->
     needs = reference.astype(np.float64)
     n, overall = answered @ needs, right.sum(axis=1) / answered.sum(axis=1)
     score = np.where(n > 0, (right @ needs) / np.maximum(n, 1), overall[:, None])
-    if chain == 1:
+    if chain == attempt == 1:
         limit = np.median(score, axis=0)
         return Start(score > limit, reference.copy(), np.full(n_items, 0.8), np.full(n_items, 0.2))
-    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, 0x5341, chain])))
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, 0x5341, chain, attempt])))
     quantiles = 0.3 + 0.4 * rng.random((n_attributes,))
     limit = np.array([np.quantile(score[:, k], quantiles[k]) for k in range(n_attributes)])
     alpha = (score > limit) ^ (rng.random((n_models, n_attributes)) < 0.1)
@@ -226,11 +229,11 @@ class Run:
     """3 x E: ends of blocks, and how much the last block changed the means of items and of q."""
 
 
-def new_run(data: Data, start: Start, options: SaemOptions, key: tuple[int, int], chain: int) -> Run:
-    """A chain before its first sweep."""
+def new_run(data: Data, start: Start, options: SaemOptions, key: tuple[int, int], stream: int) -> Run:
+    """A chain before its first sweep; chains of another stream have other random numbers."""
     kind = _PRIORS[options.alpha_prior]
-    warm_up = options.min_sweeps // 2
-    rules = Rules(*key, chain, kind, warm_up, options.parallel_sweeps, options.damping, options.delta)
+    first_half = options.min_sweeps // 2
+    rules = Rules(*key, stream, kind, first_half, options.parallel_sweeps, options.damping, options.delta)
     n_words, n_items = data.right_block.shape
     n_attributes = data.logit.shape[1]
     draws = Draws(
@@ -291,6 +294,14 @@ def relabel(run: Run) -> None:
         array[:] = array[back]
     state.q[:] = state.q[:, back]
     _list_needs(state)
+
+
+def warm_up(run: Run) -> float:
+    """Run the blocks before the first kept ones; how well the responses and the prior of Q suit where they end."""
+    while run.blocks < BLOCKS // 4:
+        run_block(run)
+    belief = np.where(run.data.free, run.data.logit, 0.0)[run.state.q == 1].sum()
+    return float(run.loglik[-run.length :].mean() + belief)
 
 
 def merge_blocks(run: Run) -> None:

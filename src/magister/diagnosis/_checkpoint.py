@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -26,7 +26,6 @@ FORMAT = "magister saem 1"
 """Of a checkpoint; another algorithm or other arrays have another."""
 EVERY = 200
 """Sweeps from one checkpoint to the next, at least."""
-_NUMBERS = ("length", "blocks", "sweep")
 
 
 def fingerprint(
@@ -54,8 +53,8 @@ class Checkpoint:
         self._mark = mark
         self._kept = 0
 
-    def restore(self, runs: Sequence[Run]) -> None:
-        """Set chains to where the file left them.
+    def restore(self, begin: Callable[[int], Run], chains: Iterable[int]) -> list[Run]:
+        """Chains where the file left them; none without a file.
 
         A checkpoint of another fit (data, options, seed or version) is said and not used; it is written over in time.
 
@@ -63,7 +62,7 @@ class Checkpoint:
             UserError: the file is no checkpoint.
         """
         if self._path is None or not self._path.exists():
-            return
+            return []
         try:
             with np.load(self._path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
@@ -77,22 +76,27 @@ class Checkpoint:
                 f"{self._path}: is of other data, options or another version; the fit starts anew",
                 file=sys.stderr,
             )
-            return
-        for number, run in enumerate(runs):
+            return []
+        runs = []
+        for number in chains:
+            run = begin(number)
             for name, target in _arrays(run).items():
                 target[...] = arrays[f"{number}.{name}"]
-            run.length, run.blocks, run.sweep = (int(value) for value in arrays[f"{number}.numbers"])
+            run.length, run.blocks, run.sweep, stream = (int(value) for value in arrays[f"{number}.numbers"])
+            run.rules = run.rules._replace(stream=stream)
             run.loglik, run.changes = arrays[f"{number}.loglik"], arrays[f"{number}.changes"]
+            runs.append(run)
         self._kept = runs[0].sweep
+        return runs
 
     def keep(self, runs: Sequence[Run]) -> None:
         """Write the file anew, once enough sweeps have passed."""
         if self._path is None or runs[0].sweep < self._kept + EVERY:
             return
         arrays: dict[str, Any] = {"mark": np.array(self._mark)}
-        for number, run in enumerate(runs):
+        for number, run in enumerate(runs, start=1):
             arrays |= {f"{number}.{name}": array for name, array in _arrays(run).items()}
-            arrays[f"{number}.numbers"] = np.array([getattr(run, name) for name in _NUMBERS])
+            arrays[f"{number}.numbers"] = np.array([run.length, run.blocks, run.sweep, run.rules.stream])
             arrays[f"{number}.loglik"], arrays[f"{number}.changes"] = run.loglik, run.changes
         _write(self._path, arrays)
         self._kept = runs[0].sweep

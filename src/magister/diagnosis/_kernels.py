@@ -1,6 +1,6 @@
 """Sweeps of SAEM over packed bits: 64 models a word, compiled, without the interpreter's lock.
 
-Random numbers are Philox 4x32-10 (Salmon et al. 2011), a function of (seed; index, kind, sweep, chain): no number
+Random numbers are Philox 4x32-10 (Salmon et al. 2011), a function of (seed; index, kind, sweep, stream): no number
 depends on how many were drawn before, so neither threads nor a resumed fit change a bit. Weights of responses are
 rounded to whole multiples of 2^-32, on which sums of float64 are exact: no order of summation matters.
 """
@@ -48,7 +48,7 @@ def popcount(context: Any, word: Any) -> Any:
 
 
 @kernel
-def philox(key_low, key_high, index, kind, sweep, chain, out):  # type: ignore[no-untyped-def]
+def philox(key_low, key_high, index, kind, sweep, stream, out):  # type: ignore[no-untyped-def]
     """Fill `out` (4 x n, uint32) with the blocks of index, index + 1, ..., as Philox 4x32-10."""
     mask = np.uint64(0xFFFFFFFF)
     half = np.uint64(32)
@@ -56,7 +56,7 @@ def philox(key_low, key_high, index, kind, sweep, chain, out):  # type: ignore[n
         x0 = np.uint64(index + n) & mask
         x1 = np.uint64(kind) & mask
         x2 = np.uint64(sweep) & mask
-        x3 = np.uint64(chain) & mask
+        x3 = np.uint64(stream) & mask
         k0 = np.uint64(key_low) & mask
         k1 = np.uint64(key_high) & mask
         for _ in range(10):
@@ -162,10 +162,10 @@ def update_mastery(data, state, rules, sweep):  # type: ignore[no-untyped-def]
         for k in range(n_attributes):
             mastery_odds(data, state, w, k, others, start, items, total)
             index = (w * n_attributes + k) * 16
-            philox(rules.key_low, rules.key_high, index, _MASTERY, sweep, rules.chain, numbers)
+            philox(rules.key_low, rules.key_high, index, _MASTERY, sweep, rules.stream, numbers)
             word = draw_word(total, numbers.reshape(64)) & data.valid[w]
             if parallel:
-                philox(rules.key_low, rules.key_high, index, _DAMPING, sweep, rules.chain, numbers)
+                philox(rules.key_low, rules.key_high, index, _DAMPING, sweep, rules.stream, numbers)
                 changes = np.uint64(0)
                 for i in range(64):
                     if numbers[i >> 4, i & 15] < share:
@@ -282,7 +282,7 @@ def draw_entry(rules, odds, index, sweep, numbers):  # type: ignore[no-untyped-d
         return True
     if odds <= -CERTAIN:
         return False
-    philox(rules.key_low, rules.key_high, index, _ENTRY, sweep, rules.chain, numbers)
+    philox(rules.key_low, rules.key_high, index, _ENTRY, sweep, rules.stream, numbers)
     return is_drawn(odds, numbers[0, 0])
 
 
@@ -348,7 +348,7 @@ def move_entry(data, state, rules, sweep, j, space):  # type: ignore[no-untyped-
         n_open += data.free[j, state.needs[j, m]]
     if n_open == 0:
         return False
-    philox(rules.key_low, rules.key_high, j, _PLACE, sweep, rules.chain, space.numbers)
+    philox(rules.key_low, rules.key_high, j, _PLACE, sweep, rules.stream, space.numbers)
     chosen = np.int64((np.uint64(space.numbers[0, 0]) * np.uint64(n_open)) >> np.uint64(32))
     here = -1
     for m in range(state.n_needs[j]):

@@ -117,7 +117,8 @@ class Rules(NamedTuple):
 
     key_low: int
     key_high: int
-    chain: int
+    stream: int
+    """Of random numbers: the chain, and the attempt that it started from."""
     prior_kind: int
     """0 flat, 1 independent, 2 higher order."""
     warm_up: int

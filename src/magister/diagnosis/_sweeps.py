@@ -41,7 +41,7 @@ def run_sweeps(
         state.counts[:] += gain * (state.drawn - state.counts)
         set_rates(state, rules.delta)
         if rules.prior_kind == HIGHER_ORDER:
-            philox(rules.key_low, rules.key_high, 0, ABILITY, sweep, rules.chain, numbers)
+            philox(rules.key_low, rules.key_high, 0, ABILITY, sweep, rules.stream, numbers)
             move_abilities(data, state, numbers)
         if rules.prior_kind == INDEPENDENT or rules.prior_kind == HIGHER_ORDER:
             count_mastered(data, state, at_theta, mastered_at)

@@ -33,6 +33,7 @@ from magister.diagnosis._chain import (
     pack_data,
     run_block,
     start_chain,
+    warm_up,
 )
 from magister.diagnosis._checkpoint import Checkpoint, fingerprint
 from magister.diagnosis._convergence import diagnose, judge, mastery_mcse
@@ -88,13 +89,27 @@ def fit_saem(
     seen = response_matrix(matrix.masked(rows, columns)) if len(rows) else matrix
     data = pack_data(seen, prior, options, (rows[order], columns[order]))
     low, high = (int(word) for word in np.random.SeedSequence(seed).generate_state(2, np.uint32))
-    runs = [
-        new_run(data, start_chain(seen, prior, seed, chain), options, (low, high), chain)
-        for chain in range(1, chains + 1)
-    ]
+    starts = options.starts if data.free.any() else 1
+
+    def begin(chain: int, attempt: int = 1) -> Run:
+        # The words of a start's random numbers: chains below 2^16, attempts above.
+        start = start_chain(seen, prior, seed, chain, attempt)
+        return new_run(data, start, options, (low, high), chain + (attempt - 1 << 16))
+
+    def best_start(chain: int) -> Run:
+        best, most = None, -np.inf
+        for attempt in range(1, starts + 1):
+            run = begin(chain, attempt)
+            suits = warm_up(run)
+            if best is None or suits > most:
+                best, most = run, suits
+        assert best is not None
+        return best
+
     saved = Checkpoint(checkpoint, fingerprint(seen, prior, options, seed, chains, (rows, columns)))
-    saved.restore(runs)
+    numbers = range(1, chains + 1)
     with ThreadPoolExecutor(threads or min(chains, os.cpu_count() or 1)) as pool:
+        runs = saved.restore(begin, numbers) or list(pool.map(best_start, numbers))
         while not _done(runs, options):
             if runs[0].blocks == BLOCKS:
                 for run in runs:
@@ -145,6 +160,7 @@ def _check_options(options: SaemOptions, seed: int, chains: int, threads: int | 
         ("threads", threads or 1, 1, None),
         ("parallel_sweeps", options.parallel_sweeps, 0, None),
         ("max_sweeps", options.max_sweeps, options.min_sweeps, 10**9),
+        ("starts", options.starts, 1, 1000),
         ("draws", options.draws, 0, 28),
     )
     for name, value, low, high in bounds:
