@@ -247,19 +247,34 @@ class ReviewSheet(Section):
 class Saem(Section):
     """The fit by stochastic approximation EM."""
 
-    chains: Whole = Field(4, ge=1, description="Chains, from different starts.")
+    chains: Whole = Field(
+        4, ge=1, description="Chains, from different starts; with fewer than 4 nothing is said to converge."
+    )
     alpha_prior: Literal["higher_order", "bernoulli", "flat"] = Field(
         "higher_order",
         description="Prior of mastery: by one ability of the model, by the attribute alone, or even, which overclaims "
         "what weak models master.",
     )
-    min_sweeps: Whole = Field(200, ge=200, description="Sweeps of every chain at least.")
-    max_sweeps: Whole = Field(5000, ge=200, description="At most.")
+    min_sweeps: Whole = Field(
+        200, ge=80, description="Sweeps of every chain at least; at least twice `parallel_sweeps`."
+    )
+    max_sweeps: Whole = Field(5000, ge=80, description="At most.")
+    starts: Whole = Field(3, ge=1, description="Places that a chain tries; it goes on from the best of them.")
     parallel_sweeps: Whole = Field(100, ge=0, description="Sweeps at first that draw everything at once.")
     damping: Real = Field(0.3, ge=0, lt=1, description="Share of mastery that such a sweep leaves as it was.")
     delta: Real = Field(0.05, gt=0, lt=1, description="Least distance of c = 1 - slip from guess.")
     draws: Whole = Field(25, ge=1, description="Draws that a chain hands out, for predictive checks.")
     seed: Whole = Field(0, ge=0, description="Seed.")
+
+    @model_validator(mode="after")
+    def _sweeps_suffice(self) -> Saem:
+        if self.min_sweeps < 2 * self.parallel_sweeps:
+            raise ValueError(
+                f"min_sweeps {self.min_sweeps}: expected at least twice parallel_sweeps ({self.parallel_sweeps})"
+            )
+        if self.max_sweeps < self.min_sweeps:
+            raise ValueError(f"max_sweeps {self.max_sweeps} is below min_sweeps {self.min_sweeps}")
+        return self
 
 
 class Checks(Section):
