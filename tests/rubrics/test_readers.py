@@ -25,7 +25,7 @@ def line_of(text: str, part: str) -> int:
 
 def test_dialect_a_is_told_and_read() -> None:
     scenario = parse_scenario(DIALECT_A, "folder/demo.v1.yaml")
-    assert (scenario.dialect, scenario.name, scenario.candidate) == ("a", "demo", "tutor")
+    assert (scenario.dialect, scenario.name, scenario.candidate) == ("a", "demo.v1", "tutor")
     assert "`evaluation.format`" in scenario.rule
     assert scenario.limits == Limits(7)
     assert [task.variables for task in scenario.tasks] == [
@@ -133,6 +133,7 @@ def test_a_mistake_is_told_with_its_line(old: str, new: str, code: str, said: st
         ("temperature: 0.5", "temperature: 9", "less than or equal to 2"),
         ("top_k: 3", "stream: true", "cannot be set here"),
         ("magister: 1", "magister: 2", "later form"),
+        ("name: halves", "name: a/b", "without spaces"),
         ("name: respect", "name: steps", "two fields are called 'steps'"),
     ],
 )
