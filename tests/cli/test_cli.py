@@ -36,6 +36,8 @@ COMMANDS = (
     ("arena", "import"),
     ("plan", "arena"),
     ("select",),
+    ("rubrics", "lint"),
+    ("rubrics", "run"),
 )
 HOSTILE = "[red]x[/red] \x1b[31mred\x1b]0;title\x07 \u202e\r\nnext\x00"
 
