@@ -36,6 +36,7 @@ COMMANDS = (
     ("arena", "import"),
     ("plan", "arena"),
     ("select",),
+    ("rubrics", "grid"),
     ("rubrics", "lint"),
     ("rubrics", "run"),
 )

@@ -66,6 +66,20 @@ def test_a_missing_file_leaves_with_2(run: Run) -> None:
     assert run("rubrics", "lint", "empty").code == 2
 
 
+def test_a_grid_is_written_once(run: Run) -> None:
+    ran = run("rubrics", "grid", "g", "--subject", "art", "--stage", "primary", "--language", "zh")
+    assert (ran.code, "10 scenarios" in ran.out) == (0, True)
+    assert len(list(Path("g").glob("art-primary-*-zh.yaml"))) == 10
+    assert run("rubrics", "lint", "g").code == 0
+    assert run("rubrics", "grid", "g").code == 2
+
+
+def test_what_a_grid_has_not_is_named(run: Run) -> None:
+    assert "did you mean 'mathematics'" in run("rubrics", "grid", "g", "--subject", "mathematic").err
+    assert "en or zh" in run("rubrics", "grid", "g", "--language", "fr").err
+    assert not Path("g").exists()
+
+
 def configured(**models: dict[str, object]) -> None:
     """A parameter file whose models repeat the last message after their name."""
     params(

@@ -61,6 +61,35 @@ def rubrics_lint(
         raise typer.Exit(1)
 
 
+@app.command("grid", epilog="Example: magister rubrics grid build/grid --subject mathematics --language zh")
+def rubrics_grid(
+    out: Annotated[Path, typer.Argument(help="A new folder, which gets a file per scenario.")],
+    language: Annotated[str, typer.Option(help="en or zh.")] = "en",
+    subject: Annotated[
+        list[str] | None, typer.Option(help="One subject; may be repeated. All by default.")
+    ] = None,
+    stage: Annotated[
+        list[str] | None, typer.Option(help="One stage; may be repeated. All by default.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="One kind of task; may be repeated. All by default.")
+    ] = None,
+) -> None:
+    """Write a grid of scenarios: subject by stage by kind of task, 330 in all. The same files each time."""
+    from magister.llm import write_pieces
+    from magister.rubrics.grid import LANGUAGES, grid
+
+    chosen = next((one for one in LANGUAGES if one == language), None)
+    if chosen is None:
+        raise UserError(f"--language: expected {' or '.join(LANGUAGES)}, found {language!r}")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"{out} is there already; choose another folder, or remove it first")
+    written = list(grid(language=chosen, subjects=subject or (), stages=stage or (), kinds=kind or ()))
+    for one in written:
+        write_pieces(out / f"{one.name}.yaml", [one.text.encode()])
+    echo(f"Written: {counted(len(written), 'scenario')} to {out}")
+
+
 @app.command(
     "run", epilog="Example: magister rubrics run tutoring.yaml --model smol-plain --out build/tutoring"
 )
