@@ -1,0 +1,1 @@
+"""Scenario rubrics: dialogues, judges that score them, and the evolution of what they score."""
