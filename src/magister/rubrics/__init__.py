@@ -1,1 +1,1 @@
-"""Scenario rubrics: dialogues, judges that score them, and the evolution of what they score."""
+"""A scenario: who talks to whom, on which tasks, and how a judge scores the dialogue."""
