@@ -16,7 +16,7 @@ SCORED = ("ok", "vetoed")
 CHECK_STATUSES = ("passed", "failed", "not_applicable")
 CHECK_KINDS = ("role_leak", "answer_leak", "turns", "keywords", "regex", "empty_turn")
 PANEL_STATUSES = ("ok", "vetoed", "excluded", "no_score")
-DIALOGUE_STATUSES = ("ok", "incomplete", "vetoed", "no_score")
+TOTAL_STATUSES = ("ok", "incomplete", "vetoed", "no_score")
 MISSING_POLICIES = ("unknown", "renormalise")
 METRIC_STATISTICS = (
     *(
@@ -56,7 +56,16 @@ CHANGE_STATUSES = (
     "error",
 )
 """What became of a request for another text; all but the first leave the old one in place."""
-AGREEMENT_MEASURES = ("mean_difference", "mean_absolute_difference", "pearson", "icc_single", "alpha_ordinal")
+AGREEMENT_MEASURES = (
+    *(
+        "mean_difference",
+        "mean_absolute_difference",
+        "pearson",
+        "icc_single",
+        "alpha_ordinal",
+        "alpha_interval",
+    ),
+)
 OVERALL = "overall"
 """In place of a metric, a dimension or a judge: all of them."""
 
@@ -136,7 +145,7 @@ DIALOGUE_SCORES = Contract(
         {"value": _f},
     ),
     key=("scenario", "rubric_sha", "dialogue_id"),
-    allowed={"status": DIALOGUE_STATUSES, "policy": MISSING_POLICIES},
+    allowed={"status": TOTAL_STATUSES, "policy": MISSING_POLICIES},
     ranges={"n_metrics": (1, 1e4), "n_known": (0, 1e4), "weight_known": (0, 1 + 1e-9)},
     may_be_empty=True,
 )
