@@ -49,6 +49,8 @@ class AnyKeyword:
     """The last message holds one of these."""
 
     keywords: tuple[str, ...]
+    in_reasoning: bool = False
+    """Whether the message's reasoning is searched too (`think_as_message`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class AllKeywords:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A regular expression, of a subset that takes linear time, matches in the last message."""
+    """A regular expression, of those that `magister.rubrics.patterns` reads, matches in the last message."""
 
     pattern: str
 
