@@ -95,7 +95,7 @@ def _veto(dialogue: Heard, veto: Veto) -> _Finding:
     if veto.kind == "keywords":
         words = [str(word) for word in _need(veto, "keywords")]
         return _matches(dialogue, agent, "(?i)" + "|".join(map(re.escape, words)), "says a forbidden word")
-    return _matches(dialogue, agent, str(_need(veto, "pattern")), "matches the pattern")
+    return _pattern(dialogue, agent, str(_need(veto, "pattern")), veto)
 
 
 def _need(veto: Veto, name: str) -> Any:
@@ -153,9 +153,24 @@ def _turns(dialogue: Heard, agent: str, veto: Veto) -> _Finding:
     if least is None and most is None:
         raise UserError(f"{veto.at}: veto {veto.name} (turns): 'at_least' or 'at_most' is missing")
     count = len(_own(dialogue, agent))
-    # A rule says what forbids scoring: so many turns or more, so many or fewer.
-    if (least is None or count >= int(least)) and (most is None or count <= int(most)):
-        return _Finding("failed", f"{agent} has {count} turns")
+    wanted = f"{'' if least is None else least}..{'' if most is None else most}"
+    if (least is not None and count < int(least)) or (most is not None and count > int(most)):
+        return _Finding("failed", f"{agent} has {count} turns; {wanted} are wanted")
+    return _Finding("passed")
+
+
+def _pattern(dialogue: Heard, agent: str, pattern: str, veto: Veto) -> _Finding:
+    """A scenario's own pattern, read as its gates read theirs."""
+    own = _own(dialogue, agent)
+    if not own:
+        return _Finding("not_applicable", f"{agent} says nothing")
+    try:
+        reader = regex(pattern)
+    except PatternError as error:
+        raise UserError(f"{veto.at}: veto {veto.name}: pattern {pattern!r}: {error}") from None
+    for at, text in own:
+        if reader.search(text):
+            return _Finding("failed", "matches the pattern", at)
     return _Finding("passed")
 
 
@@ -163,13 +178,8 @@ def _matches(dialogue: Heard, agent: str, pattern: str, said: str) -> _Finding:
     own = _own(dialogue, agent)
     if not own:
         return _Finding("not_applicable", f"{agent} says nothing")
-    try:
-        # Arrow's engine needs time in proportion to the text, whatever the pattern.
-        found = pc.match_substring_regex(
-            pa.array([text for _, text in own], pa.string()), pattern
-        ).to_pylist()
-    except pa.ArrowInvalid as error:
-        raise UserError(f"pattern {pattern!r}: {error}") from None
+    # Arrow's engine needs time in proportion to the text, whatever the pattern.
+    found = pc.match_substring_regex(pa.array([text for _, text in own], pa.string()), pattern).to_pylist()
     for (at, _), hit in zip(own, found, strict=True):
         if hit:
             return _Finding("failed", said, at)

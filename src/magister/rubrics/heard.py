@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
+from magister.errors import UserError
 from magister.llm import canonical_json
+from magister.rubrics.scenario import Scenario
 
 # What some reader or terminal takes for the end of a line, besides what JSON escapes itself.
 _BREAKS = re.compile("[\x7f\x85\u2028\u2029]")
@@ -42,6 +46,8 @@ class Heard:
         variables: what the task is about, by name.
         cut: whether it ran into the limit of turns.
         held_out: whether its task is kept for the objective.
+        failed: why it says nothing about the candidate: a call that got no answer, or a turn of somebody else that
+            could not be used. A candidate that refuses, says nothing or runs out of its window is scored as it stands.
     """
 
     dialogue_id: str
@@ -53,6 +59,7 @@ class Heard:
     variables: Mapping[str, str] = field(default_factory=dict)
     cut: bool = False
     held_out: bool = False
+    failed: str = ""
 
     @property
     def content_sha(self) -> str:
@@ -86,3 +93,61 @@ def dialogue_lines(turns: Sequence[Said]) -> str:
 def task_line(variables: Mapping[str, str]) -> str:
     """What a task is about, on one line."""
     return data_line(dict(sorted(variables.items())))
+
+
+def heard_dialogues(
+    transcripts: pa.Table, dialogues: pa.Table, scenario: Scenario, held_out: Collection[str] = ()
+) -> list[Heard]:
+    """Put the dialogues of a scenario together.
+
+    Args:
+        transcripts: TRANSCRIPTS table of all waves.
+        dialogues: DIALOGUES table.
+        scenario: the scenario; dialogues of others are left out.
+        held_out: tasks that are held out besides those that the scenario names.
+
+    Returns:
+        Its dialogues, by id. Reasoning is not in them.
+
+    Raises:
+        UserError: a task is not of the scenario, or turns are missing.
+    """
+    tasks = {task.task_id: task for task in scenario.tasks}
+    turns: dict[str, list[dict[str, Any]]] = {}
+    for row in transcripts.sort_by([("dialogue_id", "ascending"), ("turn", "ascending")]).to_pylist():
+        turns.setdefault(row["dialogue_id"], []).append(row)
+    found = []
+    for row in dialogues.sort_by("dialogue_id").to_pylist():
+        if row["scenario"] != scenario.name:
+            continue
+        name, own = row["dialogue_id"], turns.get(row["dialogue_id"], [])
+        if row["task_id"] not in tasks:
+            raise UserError(f"dialogue {name}: task {row['task_id']} is not one of {scenario.at.file}")
+        if [turn["turn"] for turn in own] != list(range(1, row["turns"] + 1)):
+            raise UserError(
+                f"dialogue {name}: {row['turns']} turns are expected, the transcripts hold {len(own)}; give the "
+                "transcripts of all waves"
+            )
+        task = tasks[row["task_id"]]
+        found.append(
+            Heard(
+                name,
+                scenario.name,
+                task.task_id,
+                row["model"],
+                scenario.candidate,
+                tuple(Said(turn["agent"], turn["visible"]) for turn in own),
+                dict(task.variables),
+                row["stop_kind"] == "max_turns",
+                row["held_out"] or task.task_id in held_out,
+                _failed(own, scenario.candidate) if row["stop_kind"] == "failed" else "",
+            )
+        )
+    return found
+
+
+def _failed(turns: Sequence[Mapping[str, Any]], candidate: str) -> str:
+    last = turns[-1]
+    if last["agent"] == candidate and last["status"] != "error":
+        return ""
+    return f"turn {last['turn']} ({last['agent']}): {last['status']}"

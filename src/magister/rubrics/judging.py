@@ -250,6 +250,8 @@ def _response_format(
 
 
 def _why_not(dialogue: Heard, panel: Panel, judging: Judging) -> str:
+    if dialogue.failed:
+        return f"the dialogue failed in {dialogue.failed}"
     if judging.cut_dialogues == "exclude" and dialogue.cut:
         return "the dialogue was cut by the limit of turns"
     return conflict(panel.kin, panel.candidates[dialogue.model], judging.exclude)
