@@ -13,6 +13,7 @@ from magister.answers import find_leak
 from magister.contracts.rubrics_score_tables import CHECK_KINDS, RUBRIC_CHECKS
 from magister.errors import UserError
 from magister.rubrics.heard import Heard
+from magister.rubrics.patterns import PatternError, regex
 from magister.rubrics.scenario import Veto
 
 # What the parts in a lesson are called, by who plays them.
