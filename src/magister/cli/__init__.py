@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from magister.cli import arena, board, items, models, plan
+from magister.cli import arena, board, items, models, plan, rubrics
 from magister.cli.rate import EXAMPLE as RATE_EXAMPLE
 from magister.cli.rate import rate
 from magister.cli.restore import restore
@@ -32,6 +32,7 @@ app.add_typer(items.app, name="items")
 app.add_typer(board.app, name="board")
 app.add_typer(plan.app, name="plan")
 app.add_typer(arena.app, name="arena")
+app.add_typer(rubrics.app, name="rubrics")
 app.command(epilog="Example: magister restore --remote archive")(restore)
 app.command("rate", epilog=RATE_EXAMPLE)(rate)
 app.command("score-teaching", epilog=EXAMPLE)(score_teaching)

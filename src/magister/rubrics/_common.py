@@ -71,6 +71,16 @@ class Parts:
             self.findings.error(
                 "direction", 1, "no direction begins at START", "Add `- START -> agent` to `directions`"
             )
+        leaving = {edge.source for edge in self.edges}
+        for edge in self.edges:
+            for target in edge.targets:
+                if target not in leaving and target != END and not self.findings.errors:
+                    self.findings.error(
+                        "direction",
+                        edge.at.line,
+                        f"nothing follows the agent {target!r}",
+                        f"Add `- {target} -> END`, or whoever speaks next",
+                    )
         if self.findings.errors:
             raise ScenarioError(self.findings.errors)
         return Scenario(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from magister.rubrics.findings import Findings, ScenarioError
 from magister.rubrics.scenario import Dialect, Scenario
 from magister.rubrics.yaml_lines import Node, parse_yaml, read_yaml
 
+MAX_NAME = 80
 _READERS: dict[Dialect, Callable[[Parts, Section], None]] = {
     "a": dialect_a.read,
     "b": dialect_b.read,
@@ -20,6 +22,9 @@ _READERS: dict[Dialect, Callable[[Parts, Section], None]] = {
 }
 NAMES: dict[Dialect, str] = {"a": "Elmes 0.1", "b": "Elmes 1.0", "magister": "Magister"}
 """Names of the dialects, for people."""
+
+
+_ENDINGS = re.compile(r"(?:\.ya?ml)?(?:\.example)?$")
 
 
 class Reading(NamedTuple):
@@ -117,6 +122,18 @@ def tell_dialect(tree: Node, file: str) -> tuple[Dialect, str]:
     return dialect, f"the keys {', '.join(f'`{mark}`' for mark in marks)}"
 
 
+def _check_name(parts: Parts) -> None:
+    """A scenario's name stands in ids and names folders."""
+    name = parts.name
+    if not name.strip() or not name.isprintable() or re.search(r"[/\\#\s]", name) or len(name) > MAX_NAME:
+        parts.findings.error(
+            "name",
+            1,
+            f"the scenario is called {name[:80]!r}",
+            f"Give it a name without spaces, `/` and `#`, of up to {MAX_NAME} characters (`name:`, or the file's)",
+        )
+
+
 def read_tree(tree: Node, file: str) -> Reading:
     """Read a scenario from the values of its file.
 
@@ -127,8 +144,9 @@ def read_tree(tree: Node, file: str) -> Reading:
     findings = Findings(file)
     try:
         dialect, rule = tell_dialect(tree, file)
-        parts = Parts(Path(file).name.split(".")[0] or "scenario", dialect, rule, findings)
+        parts = Parts(_ENDINGS.sub("", Path(file).name) or "scenario", dialect, rule, findings)
         _READERS[dialect](parts, Section("", tree, findings))
+        _check_name(parts)
         return Reading(parts.finish(), findings, tree)
     except ScenarioError as error:
         findings.found += [one for one in error.findings if one not in findings.found]
