@@ -115,7 +115,7 @@ def test_engines_that_can_hold_replies_to_a_schema(
     model = ModelConfig(
         engine=engine, script="echo", weights=LocalFile(path="x.gguf"), sampling=Sampling(extra=extra)
     )
-    assert holds_schema(model, Judging(structured=structured)) is held
+    assert holds_schema(model, structured) is held
 
 
 def test_a_schema_allows_the_scale_and_nothing_else() -> None:

@@ -45,6 +45,10 @@ PLAYED = {
     "reviewer": (),
     "responder": ("models",),
     "pair_judge": ("judges",),
+    "rubric_teacher": (),
+    "rubric_student": (),
+    "rubric_judge": (),
+    "rubric_writer": (),
 }
 """Of each shipped player that reads its prompts the roles in a league that it can play."""
 

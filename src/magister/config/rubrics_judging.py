@@ -146,4 +146,8 @@ class SceneGen(Section):
         lt=1,
         description="Share of tasks kept for the objective, where the scenario names none itself.",
     )
+    structured: Literal["auto", "schema", "off"] = Field(
+        "auto",
+        description="Replies with metrics and tasks held to a JSON schema by the engine, as for judges.",
+    )
     max_tokens: Whole = Field(1024, ge=1, description="Longest reply with metrics or tasks, in tokens.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from magister.rubrics.heard import Heard, data_line, dialogue_lines, task_line
 from magister.rubrics.rubric import Metric, Rubric
 
 Row = dict[str, Any]
+Structured = Literal["auto", "schema", "off"]
 
 
 @dataclass(frozen=True)
@@ -227,17 +228,22 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def holds_schema(model: ModelConfig, judging: Judging) -> bool:
+def holds_schema(model: ModelConfig, structured: Structured) -> bool:
     """Whether replies are held to a JSON schema: a model with a grammar of its own, and a player, cannot be."""
-    if judging.structured != "auto":
-        return judging.structured == "schema"
+    if structured != "auto":
+        return structured == "schema"
     return model.engine != "scripted" and "grammar" not in model.sampling.extra
+
+
+def json_format(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema as `response_format` of a request."""
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
 
 
 def _response_format(
     model: ModelConfig, metrics: Sequence[Metric], rubric: Rubric, judging: Judging, *, optional: bool = False
 ) -> dict[str, Any] | None:
-    if not holds_schema(model, judging):
+    if not holds_schema(model, judging.structured):
         return None
     schema = reply_schema(
         [metric.id for metric in metrics],
@@ -246,7 +252,7 @@ def _response_format(
         optional=optional,
         bounded=model.engine == "llama_cpp",
     )
-    return {"type": "json_schema", "json_schema": {"name": "scores", "strict": True, "schema": schema}}
+    return json_format("scores", schema)
 
 
 def _why_not(dialogue: Heard, panel: Panel, judging: Judging) -> str:

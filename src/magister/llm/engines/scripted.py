@@ -17,7 +17,10 @@ from magister.llm._requests import Request
 from magister.llm._rows import ERROR_CODES, FATAL, Row, failure, success
 from magister.llm.engines import Deliver
 
-_PLAYER_MODULES = ("magister.items.players", "magister.teaching.players", "magister.arena.players")
+_PLAYER_MODULES = (
+    *("magister.items.players", "magister.teaching.players", "magister.arena.players"),
+    "magister.rubrics.players",
+)
 
 
 @dataclass(frozen=True, slots=True)
