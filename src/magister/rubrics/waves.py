@@ -429,29 +429,21 @@ def dialogue_table(dialogues: Iterable[Dialogue], cast: Cast) -> pa.Table:
 
 
 def waves_needed(scenarios: Iterable[Scenario], cast: Cast) -> int:
-    """How many waves end every dialogue: the longest limit of turns, 1 at least."""
-    return max(
-        (cast.limit(scenario) if _loops(scenario) else _straight(scenario) for scenario in scenarios),
-        default=1,
-    )
+    """How many waves end every dialogue, 1 at least.
+
+    Args:
+        scenarios: what is played.
+        cast: its limit counts, if it is below that of a scenario.
+    """
+    return max((_most_turns(scenario, cast.limit(scenario)) for scenario in scenarios), default=1)
 
 
-def _loops(scenario: Scenario) -> bool:
-    return _straight(scenario) == 0
-
-
-def _straight(scenario: Scenario) -> int:
-    """Most turns of a scenario whose graph has no cycle; 0 where it has one."""
-    longest: dict[str, int] = {}
-
-    def walk(node: str, path: tuple[str, ...]) -> int:
-        if node == END:
-            return 0
-        if node in path:
-            return -1
-        if node not in longest:
-            lengths = [walk(target, (*path, node)) for target in scenario.edge(node).targets]
-            longest[node] = -1 if min(lengths) < 0 else 1 + max(lengths)
-        return longest[node]
-
-    return max(0, walk(first_speaker(scenario), ()))
+def _most_turns(scenario: Scenario, limit: int) -> int:
+    """Most turns of a dialogue: a graph without a cycle may end it before the limit."""
+    edges = {edge.source: edge for edge in scenario.edges}
+    standing = {first_speaker(scenario)}
+    for turns in range(1, limit):
+        standing = {target for node in standing for target in edges[node].targets if target != END}
+        if not standing:
+            return turns
+    return limit
