@@ -47,6 +47,12 @@ def test_a_teacher_that_writes_the_students_lines(text: str, status: str) -> Non
     assert row["vetoes"] is (status == "failed")
 
 
+def test_a_rule_can_name_how_else_somebody_elses_lines_open() -> None:
+    dialogue = heard("1", "Hello.", "Hi.", "🙋 I think so!")
+    assert found(dialogue, veto("role_leak"))["status"] == "passed"
+    assert found(dialogue, veto("role_leak", keywords=["🙋"]))["status"] == "failed"
+
+
 def test_a_role_leak_is_looked_for_without_a_rule_and_then_forbids_nothing() -> None:
     table = check_dialogues([heard("1", "Student: 4")])
     assert {(row["check"], row["status"], row["vetoes"]) for row in table.to_pylist()} == {

@@ -88,7 +88,7 @@ def _veto(dialogue: Heard, veto: Veto) -> _Finding:
     if veto.kind not in CHECK_KINDS:
         raise UserError(f"{veto.at}: veto {veto.name}: unknown kind {veto.kind!r}")
     if veto.kind == "role_leak":
-        return _role_leak(dialogue, agent)
+        return _role_leak(dialogue, agent, [str(word) for word in veto.arguments.get("keywords", ())])
     if veto.kind == "answer_leak":
         return _answer_leak(dialogue, agent, str(_need(veto, "variable")))
     if veto.kind == "turns":
@@ -119,8 +119,14 @@ def _empty(dialogue: Heard) -> _Finding:
     return _Finding("passed")
 
 
-def _role_leak(dialogue: Heard, agent: str) -> _Finding:
-    """Whether an agent writes lines of somebody else: a line that opens with the other's name and a colon."""
+def _role_leak(dialogue: Heard, agent: str, labels: Sequence[str] = ()) -> _Finding:
+    """Whether an agent writes lines of somebody else: a line that opens with the other's name and a colon.
+
+    Args:
+        dialogue: what was said.
+        agent: in whose turns.
+        labels: how else such a line may open, the colon included if there is one.
+    """
     own = next((roles for roles in _ROLES if agent.casefold() in roles), frozenset({agent.casefold()}))
     others = {turn.speaker for turn in dialogue.turns} - {agent}
     for roles in _ROLES:
@@ -128,9 +134,12 @@ def _role_leak(dialogue: Heard, agent: str) -> _Finding:
         if roles is not own and (any(name.casefold() in roles for name in others) or own in _ROLES):
             others |= roles
     others = {name for name in others if name.casefold() not in own}
-    if not others:
+    if not others and not labels:
         return _Finding("not_applicable", "nobody else speaks")
-    pattern = "(?i)" + _LABEL.format("|".join(sorted(map(re.escape, others))))
+    pattern = "(?i)" + "|".join(
+        [*([_LABEL.format("|".join(sorted(map(re.escape, others))))] if others else [])]
+        + [rf"(?m)^[ \t>#*_【\[（(]*{re.escape(label)}" for label in labels]
+    )
     return _matches(dialogue, agent, pattern, "writes a line of somebody else")
 
 

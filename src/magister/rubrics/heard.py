@@ -14,6 +14,7 @@ import pyarrow as pa
 from magister.errors import UserError
 from magister.llm import canonical_json
 from magister.rubrics.scenario import Scenario
+from magister.rubrics.templates import DIALOGUE, fill, judge_values
 
 # What some reader or terminal takes for the end of a line, besides what JSON escapes itself.
 _BREAKS = re.compile("[\x7f\x85\u2028\u2029]")
@@ -93,6 +94,20 @@ def dialogue_lines(turns: Sequence[Said]) -> str:
 def task_line(variables: Mapping[str, str]) -> str:
     """What a task is about, on one line."""
     return data_line(dict(sorted(variables.items())))
+
+
+def scoring_notes(scenario: Scenario) -> dict[str, str]:
+    """What a scenario's authors tell the judge, by task: for the rubric that they wrote themselves.
+
+    The dialogue, which their text may hold a place for, is shown by our prompt.
+    """
+    if scenario.evaluation is None:
+        return {}
+    notes = {}
+    for task in scenario.tasks:
+        values = judge_values(task.variables, []) | {DIALOGUE: "(the dialogue)"}
+        notes[task.task_id] = "\n\n".join(fill(one.content, values) for one in scenario.evaluation.prompt)
+    return notes
 
 
 def heard_dialogues(

@@ -75,6 +75,7 @@ def judge_requests(
     *,
     shots: Sequence[Shot] = (),
     vetoed: Mapping[str, str] | None = None,
+    notes: Mapping[str, str] | None = None,
 ) -> Asked:
     """Ask a judge to score dialogues.
 
@@ -83,9 +84,10 @@ def judge_requests(
         rubric: the version to score by.
         panel: who judges whom.
         judging: how.
-        prompt: template over candidate, low, high, whole, reason, form, criteria, shots, task, dialogue.
+        prompt: template over candidate, low, high, whole, reason, form, notes, criteria, shots, task, dialogue.
         shots: examples; those that score none of the metrics in a call are left out of it.
         vetoed: why a dialogue may not be scored, by its id (`checks.vetoes`). It gets the lowest score, and no call.
+        notes: what the authors of the scenario tell the judge, by task (`heard.scoring_notes`).
 
     Returns:
         Requests, which request asks for what, and what needs none.
@@ -119,7 +121,8 @@ def judge_requests(
                     settled.append(row | {"status": status, "reason": reason, "value": value})
                 continue
             for metrics in groups:
-                messages = _messages(dialogue, metrics, rubric, judging, prompt, shots)
+                note = (notes or {}).get(dialogue.task_id, "")
+                messages = _messages(dialogue, metrics, rubric, judging, prompt, shots, note)
                 request = speaker.request(
                     messages,
                     judging.max_tokens,
@@ -290,6 +293,7 @@ def _messages(
     judging: Judging,
     prompt: Prompt,
     shots: Sequence[Shot],
+    note: str,
 ) -> list[dict[str, str]]:
     ids = [metric.id for metric in metrics]
     return prompt.render(
@@ -299,6 +303,7 @@ def _messages(
         whole=rubric.score_type == "int",
         reason=judging.reason,
         form=reply_form(ids, judging),
+        notes=data_line(note) if note else "",
         criteria="\n".join(map(criterion, metrics)),
         shots=[
             {
