@@ -39,7 +39,7 @@ from magister.rubrics.initial import (
     shares,
 )
 from magister.rubrics.reader import parse_scenario
-from magister.rubrics.refine import flagged_metrics, parse_refinements, refine_requests
+from magister.rubrics.refine import flagged_metrics, judges_words, parse_refinements, refine_requests
 from magister.rubrics.rubric import SEED_DIMENSIONS, Dimension
 
 WRITER = speaker("writer", "echo")
@@ -60,7 +60,7 @@ def refined(reply: object, **options: Any) -> tuple[Any, Mapping[str, Any]]:
     wanted = refine_requests(
         RUBRIC,
         FLAGGED,
-        scores(RUBRIC, {"asks": spread}),
+        {},
         "{}",
         WRITER,
         prompt("refine_metric"),
@@ -150,7 +150,14 @@ def test_the_writer_is_told_what_was_measured_and_nothing_of_held_out_tasks() ->
         table.schema.get_field_index("rationale"), "rationale", pa.array(said, pa.string())
     )
     wanted = refine_requests(
-        RUBRIC, FLAGGED, table, "{}", WRITER, prompt("refine_metric"), OPTIONS, iteration=1
+        RUBRIC,
+        FLAGGED,
+        judges_words(table, FLAGGED),
+        "{}",
+        WRITER,
+        prompt("refine_metric"),
+        OPTIONS,
+        iteration=1,
     )
     text = wanted["asks"]["body"]["messages"][-1]["content"]
     assert "It is too lenient" in text
@@ -162,7 +169,7 @@ def test_the_writer_is_told_what_was_measured_and_nothing_of_held_out_tasks() ->
 def test_the_same_metric_is_asked_for_again_as_another_draw() -> None:
     keys = {
         refine_requests(
-            RUBRIC, FLAGGED, scores(RUBRIC, {"asks": spread}), "{}", WRITER, prompt("refine_metric"), OPTIONS,
+            RUBRIC, FLAGGED, {}, "{}", WRITER, prompt("refine_metric"), OPTIONS,
             iteration=number,
         )["asks"]["custom_id"]
         for number in (1, 2)

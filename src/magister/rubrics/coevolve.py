@@ -17,6 +17,7 @@ from magister.errors import UserError
 from magister.llm import Request, Response, Speaker, canonical_json, uniform
 from magister.prompts import Prompt
 from magister.rubrics._cube import cube
+from magister.rubrics.decision import is_frozen
 from magister.rubrics.diagnosis import development, judged_only
 from magister.rubrics.heard import task_line
 from magister.rubrics.judging import criterion, holds_schema, json_format
@@ -73,7 +74,8 @@ def flat_tasks(scores: pa.Table, metric_ids: Sequence[str]) -> dict[str, list[st
     if data.held_out.all():
         return found
     for metric_id in metric_ids:
-        column = panel[:, np.flatnonzero(data.metric == metric_id)[0]]
+        at = np.flatnonzero(data.metric == metric_id)
+        column = panel[:, at[0]] if at.size else np.full(panel.shape[0], np.nan)
         for task in np.unique(data.task_id.astype(str)):
             own = column[data.task_id == task]
             own = own[~np.isnan(own)]
@@ -249,6 +251,17 @@ def with_tasks(scenario: Scenario, document: Sequence[Mapping[str, Any]], where:
             )
         tasks.append(Task(entry["task_id"], number, dict(entry["variables"]), at, bool(entry["held_out"])))
     return replace(scenario, tasks=tuple(tasks))
+
+
+def iteration_tasks(scenario: Scenario, document: object, where: str) -> Scenario | None:
+    """A scenario with the tasks of an iteration; None where the iteration does not take place.
+
+    Args:
+        scenario: as its file has it.
+        document: what `tasks_document` made, or a stub.
+        where: the document's file, for messages.
+    """
+    return None if is_frozen(document) else with_tasks(scenario, document, where)  # type: ignore[arg-type]
 
 
 def first_tasks(scenario: Scenario, share: float) -> Scenario:

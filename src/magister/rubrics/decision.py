@@ -182,3 +182,25 @@ def select_best(decisions: Sequence[Document]) -> int:
     if not made:
         raise UserError("no decision: the first iteration comes first")
     return int(max(made, key=lambda one: int(one["iteration"]))["best"])
+
+
+def lineage(rubrics: Mapping[int, Rubric], best: int) -> list[tuple[int, int]]:
+    """How the best version came about: pairs of iterations (parent, child), the oldest first.
+
+    Args:
+        rubrics: versions by iteration.
+        best: iteration of the best one.
+    """
+    steps: list[tuple[int, int]] = []
+    child = best
+    while True:
+        # A version refined from itself, or back to what it was, comes from the iteration before, never a later one.
+        parents = [
+            number
+            for number in sorted(rubrics)
+            if number < child and rubrics[number].sha == rubrics[child].parent_sha
+        ]
+        if not parents:
+            return steps
+        steps.insert(0, (parents[0], child))
+        child = parents[0]

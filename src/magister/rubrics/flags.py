@@ -53,6 +53,11 @@ def flag_metrics(diagnosis: pa.Table, rubric: Rubric, checks: MetricChecks) -> p
     )
 
 
+def flagged_ids(flags: pa.Table) -> list[str]:
+    """Metrics that are flagged for more than too little data."""
+    return sorted({row["metric_id"] for row in flags.to_pylist() if row["flag"] != "insufficient_data"})
+
+
 def _row(flag: str, statistic: str, n: int, value: float | None, threshold: float, evidence: str) -> Row:
     return {
         "flag": flag, "statistic": statistic, "n": n, "value": value, "threshold": threshold, "evidence": evidence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -50,7 +50,7 @@ def flagged_metrics(flags: pa.Table, spared: Sequence[str] = ()) -> dict[str, di
 def refine_requests(
     rubric: Rubric,
     flagged: Mapping[str, Mapping[str, str]],
-    scores: pa.Table,
+    said: Mapping[str, Sequence[str]],
     about: str,
     speaker: Speaker,
     prompt: Prompt,
@@ -63,7 +63,7 @@ def refine_requests(
     Args:
         rubric: the best version so far.
         flagged: `flagged_metrics` of it.
-        scores: RUBRIC_SCORES table of it, for what judges said of the lowest and highest dialogues.
+        said: `judges_words` on it.
         about: the scenario in a line (`initial.about`).
         speaker: who writes.
         prompt: template over scenario, dimension, metric, others, evidence, said, low, high, form.
@@ -73,7 +73,6 @@ def refine_requests(
     Returns:
         Requests by metric.
     """
-    said = _said(scores, set(flagged))
     dims = {dim.id: dim for dim in rubric.dimensions}
     found = {}
     for metric_id in sorted(flagged):
@@ -97,13 +96,19 @@ def refine_requests(
     return found
 
 
-def _said(scores: pa.Table, wanted: set[str]) -> dict[str, list[str]]:
-    """Judges' words on the lowest and the highest dialogues of each metric."""
+def judges_words(scores: pa.Table, wanted: Collection[str]) -> dict[str, list[str]]:
+    """Judges' words on the lowest and the highest dialogues of metrics, a JSON object a line.
+
+    Nothing is taken of held-out tasks: metrics would be written to the objective.
+
+    Args:
+        scores: RUBRIC_SCORES table.
+        wanted: metrics.
+    """
     rows: dict[str, list[tuple[float, str, str, str]]] = {}
     for row in scores.select(
         ["metric_id", "value", "dialogue_id", "judge", "rationale", "status", "held_out"]
     ).to_pylist():
-        # What judges say of held-out tasks would let the objective be written to.
         if row["metric_id"] in wanted and row["status"] == "ok" and row["rationale"] and not row["held_out"]:
             entry = (row["value"], row["dialogue_id"], row["judge"], row["rationale"])
             rows.setdefault(row["metric_id"], []).append(entry)
@@ -114,7 +119,7 @@ def _said(scores: pa.Table, wanted: set[str]) -> dict[str, list[str]]:
         found[metric_id] = [
             data_line({"score": value, "reason": reason[:_SHOWN_CHARS]}) for value, _, _, reason in shown
         ]
-    return found
+    return {name: found[name] for name in sorted(found)}
 
 
 def parse_refinements(
