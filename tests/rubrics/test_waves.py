@@ -206,10 +206,12 @@ def test_tables_keep_their_promises(speakers: dict[str, Speaker]) -> None:
     assert table["held_out"].to_pylist().count(True) == 1
 
 
-def test_a_scenario_may_set_sampling_and_the_longest_turn(speakers: dict[str, Speaker]) -> None:
-    requests, _ = wave_requests(open_dialogues([M], ["one"]), CAST, speakers["one"], max_tokens=32)
+def test_a_scenario_may_set_sampling_and_a_smaller_limit_of_a_turn(speakers: dict[str, Speaker]) -> None:
+    requests, _ = wave_requests(open_dialogues([M], ["one"]), CAST, speakers["one"], max_tokens=99)
     body = requests[0]["body"]
     assert (body["temperature"], body["top_k"], body["max_tokens"]) == (0.5, 3, 64)
+    requests, _ = wave_requests(open_dialogues([M], ["one"]), CAST, speakers["one"], max_tokens=32)
+    assert requests[0]["body"]["max_tokens"] == 32
     requests, _ = wave_requests(open_dialogues([A], ["one"]), CAST, speakers["one"], max_tokens=32)
     assert (requests[0]["body"]["temperature"], requests[0]["body"]["max_tokens"]) == (0.0, 32)
 

@@ -107,7 +107,9 @@ def rubrics_run(
     ] = None,
     params: ParamsOption = Path("params.yaml"),
     max_turns: Annotated[int | None, typer.Option(min=1, help="Cut dialogues after so many turns.")] = None,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Longest turn, where the scenario sets none.")] = 512,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, help="Longest turn; a scenario may set a smaller one.")
+    ] = 512,
     samples: Annotated[int, typer.Option(min=1, help="Dialogues per task and model.")] = 1,
     compat: Annotated[
         bool, typer.Option("--compat", help="Play a scenario of Elmes 0.1 as Elmes does, faults included.")

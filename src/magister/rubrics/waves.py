@@ -199,7 +199,7 @@ def wave_requests(
         dialogues: all of them, as far as they have come.
         cast: who speaks for whom.
         speaker: the model.
-        max_tokens: longest turn; a scenario may set its own.
+        max_tokens: longest turn; a scenario may set a smaller one.
 
     Returns:
         Request rows, and the DIALOGUE_ASKED table that says which row belongs to which turn.
@@ -211,7 +211,8 @@ def wave_requests(
         scenario = dialogue.scenario
         messages = heard(scenario, agent, dialogue.task.variables, dialogue.turns, cast.semantics)
         wanted = replace(speaker, model=agent_model(speaker.model, agent))
-        request = wanted.request(messages, scenario.limits.max_tokens or max_tokens, dialogue.sample)
+        longest = min(max_tokens, scenario.limits.max_tokens or max_tokens)
+        request = wanted.request(messages, longest, dialogue.sample)
         requests.append(request)
         asked.append(
             _place(dialogue)
