@@ -22,7 +22,8 @@ def run(step: Step) -> None:
     options = scenegen(step)
     scenario = first_tasks(read_scenario(step.path("scenario")), options.held_out)
     if step.params["source"] == "scenario":
-        rubric, record = scenario_rubric(scenario), REFINEMENTS.schema.empty_table()
+        low, high = step.params["scale"]
+        rubric, record = scenario_rubric(scenario, (low, high)), REFINEMENTS.schema.empty_table()
     else:
         given = step.params["dimensions"]
         dimensions = read_dimensions(given, "rubrics.dimensions") if given else SEED_DIMENSIONS

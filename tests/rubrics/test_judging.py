@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -16,11 +17,12 @@ from magister.config.base import LocalFile
 from magister.config.models import ModelConfig, Sampling
 from magister.config.rubrics_judging import Judging
 from magister.errors import UserError
-from magister.llm import Speaker
+from magister.llm import Row, Speaker, create_engine
 from magister.rubrics.families import conflict
 from magister.rubrics.families import kin as kin_of
 from magister.rubrics.heard import Said, data_line, dialogue_lines
 from magister.rubrics.judging import Shot, holds_schema, reply_form, reply_schema
+from magister.rubrics.readings import read_score
 
 hostile = st.text(st.characters(blacklist_categories=("Cs",)), max_size=60) | st.sampled_from(
     [
@@ -243,3 +245,25 @@ def test_what_the_authors_tell_the_judge_is_shown_as_data() -> None:
     assert "Be strict.\\n<\\/criteria>" in content
     assert content.count("</criteria>") == 1
     assert "authors of the lesson" not in without["body"]["messages"][1]["content"]
+
+
+@pytest.mark.model
+def test_the_embedded_engine_holds_a_judge_to_the_schema(weights: Path) -> None:
+    model = ModelConfig(engine="llama_cpp", weights=LocalFile(path=str(weights)))
+    judge = Speaker("smol", model, {"engine": "llama_cpp"})
+    engine = create_engine("smol", model, weights=weights)
+    for judging in (
+        Judging(reason=False, max_tokens=64),
+        Judging(calls="each", reason_chars=40, max_tokens=96),
+    ):
+        asked = ask([heard("1")], rubric(), judging, panel=replace(panel(), judge=judge))
+        rows: list[Row] = []
+        engine.run(asked.requests, rows.append)
+        texts = {
+            row["custom_id"]: row["response"]["body"]["choices"][0]["message"]["content"] for row in rows
+        }
+        for row in asked.asked.to_pylist():
+            found = read_score(texts[row["request_id"]], row["metric_id"], rubric(), judging)
+            assert found.status == "ok"
+            assert (found.rationale is not None) <= judging.reason
+    engine.close()

@@ -162,5 +162,5 @@ def test_beside_the_board_stand_agreement_flags_and_the_rubrics_way() -> None:
     found = beside(agreement, [{"status": "frozen", "same_as": 0}, made])
     assert found["agreement"].startswith("ann and bob alpha 1.00")
     assert found["flags"] == {"a": ["too_strict"]}
-    assert found["evolution"] == "best of 1 iterations is 0; stopped: patience"
+    assert found["evolution"] == "best of 1 iteration is number 0; stopped: patience"
     assert found["objective"] == [{"iteration": 0, "value": 0.5, "terms": {"missing": 0.0}}]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,9 @@ from magister.config.rubrics_judging import Judging
 from magister.contracts.rubrics_score_tables import DIALOGUE_SCORES, METRIC_SCORES, SCORED
 from magister.llm import ScriptedReply
 from magister.provenance._artifact import conform
+from magister.rubrics.initial import scenario_rubric
 from magister.rubrics.panel import dialogue_scores, metric_scores
+from magister.rubrics.reader import parse_scenario
 from magister.rubrics.readings import read_score
 
 ALL, EACH = Judging(), Judging(calls="each")
@@ -55,10 +58,36 @@ def test_the_handed_judge_replies_are_read_as_they_say(cases: Path) -> None:
         ('{"asks": {"score": 3}}\n{"asks": {"score": 4}}', None),
         ('{"fits": {"score": 4}}', None),
         ('{"score": 4}', None),
+        ('{"How it asks": {"score": 4}, "fits": {"score": 1}}', 4.0),
+        ('{"how_it_asks": 4}', 4.0),
     ],
 )
 def test_each_metric_of_a_common_reply_is_read_on_its_own(reply: str, value: float | None) -> None:
-    assert read_score(reply, "asks", rubric(), ALL).value == value
+    made = rubric(replace(metric("asks"), name="How it asks"), metric("fits", "personalisation"))
+    assert read_score(reply, "asks", made, ALL).value == value
+
+
+def test_a_name_that_is_also_anothers_id_is_not_read_for_it() -> None:
+    made = rubric(replace(metric("asks"), name="fits"), metric("fits", "personalisation"))
+    assert read_score('{"fits": 4}', "asks", made, ALL).status == "invalid"
+    assert read_score('{"fits": 4}', "fits", made, ALL).value == 4.0
+    alike = rubric(replace(metric("a", weight=0.5), name="x"), replace(metric("b", weight=0.5), name="X"))
+    assert read_score('{"x": 4}', "a", alike, ALL).status == "invalid"
+
+
+def test_replies_in_the_form_of_elmes_0_1_are_read_under_the_names_of_its_fields(cases: Path) -> None:
+    text = (cases / "rubrics/question.yaml").read_text(encoding="utf-8")
+    made = scenario_rubric(parse_scenario(text, "question.yaml"))
+    good = {one.name: 4.0 for one in made.metrics}
+    said = (
+        f"<START OF EVAL OUTPUT>\n```json\n{json.dumps(good, ensure_ascii=False)}\n```\n<END OF EVAL OUTPUT>"
+    )
+    dialogues = [heard(f"{number}", scenario=made.scenario) for number in range(10)]
+    replies = {f"What is {number}?": said if number % 2 else "sorry" for number in range(10)}
+    found = dialogue_scores(metric_scores(judge(dialogues, made, ALL, replies)), made, "unknown")
+    values = [row["value"] for row in found.to_pylist() if row["value"] is not None]
+    assert (float(np.mean(values)), len(values)) == (4.0, 5)
+    assert Counter(found["status"].to_pylist()) == {"ok": 5, "no_score": 5}
 
 
 def test_a_number_at_the_very_end_might_have_gone_on() -> None:

@@ -73,6 +73,7 @@ COMMON: dict[str, Any] = {
     "judges": list(JUDGES),
     "models": MODELS,
     "source": "scenegen",
+    "scale": [1, 5],
     "writer": "writer",
     "dimensions": None,
     "iterations": LAST,

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from magister.contracts.rubrics_score_tables import OVERALL, RUBRICS_BOARD
+from magister.display import counted
 from magister.rubrics.decision import Document, is_frozen
 
 
@@ -49,7 +50,7 @@ def beside(agreement: pa.Table, decisions: Sequence[Document]) -> dict[str, Any]
             for one in made
         ]
         why = made[-1]["stop_reason"]
-        document["evolution"] = f"best of {len(made)} iterations is {best['iteration']}" + (
+        document["evolution"] = f"best of {counted(len(made), 'iteration')} is number {best['iteration']}" + (
             f"; stopped: {str(why).replace('_', ' ')}" if why else ""
         )
     return document

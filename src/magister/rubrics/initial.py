@@ -206,12 +206,15 @@ def _metrics(entries: Sequence[Any], count: int, max_chars: int) -> list[dict[st
     return texts
 
 
-def scenario_rubric(scenario: Scenario) -> Rubric:
+def scenario_rubric(scenario: Scenario, scale: tuple[int, int] = SCALE) -> Rubric:
     """The rubric that people wrote into a scenario.
 
     Fields that are numbers become metrics, the parts of a `dict` too; those that are texts are the judge's reasons and
-    none. Without dimensions all are of one, `expert`; without weights they weigh alike. A scale that the file does not
-    give is 1..5.
+    none. Without dimensions all are of one, `expert`; without weights they weigh alike.
+
+    Args:
+        scenario: what is taught and scored.
+        scale: of a file that gives none.
 
     Raises:
         UserError: the scenario scores nothing, or its fields are on several scales.
@@ -229,7 +232,7 @@ def scenario_rubric(scenario: Scenario) -> Rubric:
             f"{where}: fields are scored on several scales ({', '.join(f'{a or 1:g}..{b:g}' for a, b in scales)}); "
             "a score adds them up, so give all the same"
         )
-    low, high = scales[0] if scales else (1, 5)
+    low, high = scales[0] if scales else scale
     names = [dim.name for dim in evaluation.dimensions] or ["expert"]
     dim_ids = _ids(names, "d")
     weight_of = {dim.name: dim.weight for dim in evaluation.dimensions} or {"expert": 1.0}
@@ -260,7 +263,7 @@ def scenario_rubric(scenario: Scenario) -> Rubric:
         scenario.name,
         dims,
         tuple(metrics),
-        (int(1 if low is None else low), int(5 if high is None else high)),
+        (int(scale[0] if low is None else low), int(scale[1] if high is None else high)),
         "int" if whole else "float",
     )
 

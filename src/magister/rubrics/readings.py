@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,8 +40,8 @@ class Reading:
 def read_score(text: str, metric_id: str, rubric: Rubric, judging: Judging) -> Reading:
     """Read one metric's score.
 
-    In a call for all metrics an object per metric and a bare number are read alike; a score out of range, of
-    another type, or of two values is no score.
+    In a call for all metrics an object per metric and a bare number are read alike, under the metric's id or, where no
+    other metric has it, under its name; a score out of range, of another type, or of two values is no score.
 
     Args:
         text: the reply.
@@ -52,24 +53,43 @@ def read_score(text: str, metric_id: str, rubric: Rubric, judging: Judging) -> R
     kind = f"{rubric.score_type} {low}..{high}"
     if judging.calls == "each":
         return _scored(text, "score", kind)
-    flat = _scored(text, metric_id, kind)
+    found = _under(text, metric_id, kind, rubric)
+    name = rubric.metric(metric_id).name
+    if found.status != "invalid" or _folded(name) in [_folded(other) for other in rubric.metric_ids]:
+        return found
+    # Asked for by its id; some judges write the name instead.
+    return _under(text, name, kind, rubric) if _only_name(name, rubric) else found
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\s_-]+", "_", name.strip().casefold())
+
+
+def _only_name(name: str, rubric: Rubric) -> bool:
+    return sum(_folded(metric.name) == _folded(name) for metric in rubric.metrics) == 1
+
+
+def _under(text: str, key: str, kind: str, rubric: Rubric) -> Reading:
+    """A metric's score under a key of a common reply: a number, or an object with one."""
+    flat = _scored(text, key, kind)
     if flat.status != "invalid":
         return flat
-    entry = parse_judge_reply(text, {metric_id: "dict"})
+    entry = parse_judge_reply(text, {key: "dict"})
     if entry.status != "ok":
         # Nothing of that name, or no object: what the whole reply is decides.
-        return Reading("invalid" if entry.status == "invalid" else entry.status)
-    found = _scored(json.dumps(entry.values[metric_id]), "score", kind)
-    if found.value is not None and _may_go_on(text, metric_id, found.value, rubric):
+        return Reading(entry.status)
+    found = _scored(json.dumps(entry.values[key]), "score", kind)
+    if found.value is not None and _may_go_on(text, key, found.value, rubric):
         return Reading("truncated")
     return found
 
 
-def _may_go_on(text: str, metric_id: str, value: float, rubric: Rubric) -> bool:
+def _may_go_on(text: str, key: str, value: float, rubric: Rubric) -> bool:
     """Whether the reply ends in this metric's number, which might have become another one."""
-    last = max(rubric.metric_ids, key=lambda name: text.rfind(f'"{name}"'))
+    keys = [name for metric in rubric.metrics for name in (metric.id, metric.name)]
+    last = max(keys, key=lambda name: text.rfind(f'"{name}"'))
     cut = text.rstrip()[-1:].isdecimal() or text.rstrip().endswith(".")
-    return cut and metric_id == last and (rubric.score_type == "float" or 10 * value <= rubric.scale[1])
+    return cut and key == last and (rubric.score_type == "float" or 10 * value <= rubric.scale[1])
 
 
 def _scored(text: str, name: str, kind: str) -> Reading:
