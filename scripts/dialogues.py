@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+from magister.rubrics.coevolve import iteration_tasks
 from magister.rubrics.reader import read_scenario
 from magister.rubrics.scenario import Scenario
 from magister.rubrics.waves import Cast, Dialogue, open_dialogues, replay
@@ -9,8 +12,16 @@ from scripts.step import Step
 
 
 def scenarios(step: Step) -> list[Scenario]:
-    """The scenarios of a step."""
-    return [read_scenario(path) for path in step.inputs["scenarios"]]
+    """The scenarios of a step, with the tasks of an iteration where it is given some; none where there is none."""
+    read = [read_scenario(path) for path in step.inputs["scenarios"]]
+    tasks = step.inputs.get("tasks")
+    if tasks is None:
+        return read
+    grown = [
+        iteration_tasks(scenario, json.loads(path.read_text(encoding="utf-8")), path.as_posix())
+        for scenario, path in zip(read, tasks, strict=True)
+    ]
+    return [scenario for scenario in grown if scenario is not None]
 
 
 def cast(step: Step) -> Cast:
