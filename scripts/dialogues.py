@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from magister.rubrics.coevolve import iteration_tasks
 from magister.rubrics.reader import read_scenario
 from magister.rubrics.scenario import Scenario
+from magister.rubrics.tasks import iteration_tasks
 from magister.rubrics.waves import Cast, Dialogue, open_dialogues, replay
 from scripts.step import Step
 

@@ -1,13 +1,15 @@
 """The best rubric of a scenario: itself, as a file for others, as a sheet for people, and how it came about."""
 
-from magister.rubrics.anchors import anchor_drift
-from magister.rubrics.coevolve import with_tasks
-from magister.rubrics.decision import is_frozen, lineage, select_best
+from magister.rubrics.decision import lineage, select_best
+from magister.rubrics.drift import anchor_drift
 from magister.rubrics.export import dialect_a, diff_text, label_studio_config, label_studio_tasks, rubric_diff
 from magister.rubrics.heard import heard_dialogues
+from magister.rubrics.iterations import is_frozen
 from magister.rubrics.reader import read_scenario
 from magister.rubrics.rubric import read_rubric, rubric_document
-from scripts.rubric_iterations import anchored, document, documents, of_iteration, plan
+from magister.rubrics.tasks import with_tasks
+from scripts.resampling import plan
+from scripts.rubric_iterations import anchored, document, documents, of_iteration
 from scripts.step import Step, read_table, run_step
 
 

@@ -1,10 +1,12 @@
 """Choose the best version so far, and whether the loop goes on."""
 
 from magister.config.rubrics_judging import Objective
-from magister.rubrics.decision import decide, frozen, is_frozen
+from magister.rubrics.decision import decide
 from magister.rubrics.diagnosis import Known
+from magister.rubrics.iterations import frozen, is_frozen
 from magister.rubrics.objective import objective
-from scripts.rubric_iterations import anchored, documents, plan, version
+from scripts.resampling import plan
+from scripts.rubric_iterations import anchored, documents, version
 from scripts.step import Step, run_step
 
 

@@ -1,11 +1,14 @@
 """What is wrong with each metric of an iteration's rubric, and what a writer is told of it."""
 
+from magister.config.rubrics_judging import MetricChecks
 from magister.contracts.rubrics_score_tables import JUDGE_AGREEMENT, RUBRIC_DIAGNOSIS, RUBRIC_FLAGS
 from magister.rubrics.agreement import judge_agreement
+from magister.rubrics.coevolve import flat_tasks
 from magister.rubrics.diagnosis import Known, diagnose
 from magister.rubrics.flags import flag_metrics, flagged_ids
 from magister.rubrics.refine import judges_words
-from scripts.rubric_iterations import anchored, checks, flat_by_task, heard, kinships, plan, played, version
+from scripts.resampling import plan
+from scripts.rubric_iterations import anchored, heard, kinships, played, version
 from scripts.step import Step, run_step
 
 
@@ -29,12 +32,13 @@ def run(step: Step) -> None:
     )
     drawn = plan(step)
     diagnosis = diagnose(scores, rubric, known, drawn)
-    flags = flag_metrics(diagnosis, rubric, checks(step))
+    flags = flag_metrics(diagnosis, rubric, MetricChecks.model_validate(step.params["checks"]))
     step.write("diagnosis", diagnosis, "rubric_diagnosis")
     step.write("flags", flags, "rubric_flags")
     step.write("agreement", judge_agreement(scores, drawn), "rubric_judge_agreement")
     step.write_json(
-        "evidence", {"said": judges_words(scores, flagged_ids(flags)), "flat": flat_by_task(scores, rubric)}
+        "evidence",
+        {"said": judges_words(scores, flagged_ids(flags)), "flat": flat_tasks(scores, rubric.metric_ids)},
     )
 
 

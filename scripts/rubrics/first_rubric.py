@@ -2,7 +2,6 @@
 
 from magister.contracts.rubrics_score_tables import REFINEMENTS
 from magister.prompts import load_prompt
-from magister.rubrics.coevolve import first_tasks, tasks_document
 from magister.rubrics.initial import (
     SEED_DIMENSIONS,
     initial_requests,
@@ -12,6 +11,7 @@ from magister.rubrics.initial import (
 )
 from magister.rubrics.reader import read_scenario
 from magister.rubrics.rubric import rubric_document
+from magister.rubrics.tasks import first_tasks, tasks_document
 from scripts.rubric_iterations import scenegen
 from scripts.speakers import responses, speaker
 from scripts.step import Step, run_step

@@ -1,11 +1,13 @@
 """The next rubric and its tasks, or stubs once the loop has stopped."""
 
 from magister.contracts.rubrics_score_tables import REFINEMENTS, TASK_CHANGES
-from magister.rubrics.coevolve import parse_tasks, tasks_document
-from magister.rubrics.decision import frozen
+from magister.rubrics.coevolve import parse_tasks
+from magister.rubrics.iterations import frozen
 from magister.rubrics.refine import parse_refinements
 from magister.rubrics.rubric import rubric_document
-from scripts.rubric_iterations import documents, refinement, scenegen
+from magister.rubrics.tasks import tasks_document
+from scripts.rubric_iterations import documents, scenegen
+from scripts.rubric_refinement import refinement
 from scripts.speakers import responses
 from scripts.step import Step, run_step
 

@@ -1,6 +1,6 @@
 """Ask for the flagged metrics of the best rubric so far, and for tasks that no metric is exercised on."""
 
-from scripts.rubric_iterations import refinement
+from scripts.rubric_refinement import refinement
 from scripts.speakers import write_step_requests
 from scripts.step import Step, run_step
 

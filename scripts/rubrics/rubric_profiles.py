@@ -4,7 +4,8 @@ from magister.rubrics.board import beside
 from magister.rubrics.panel import dialogue_scores, metric_scores
 from magister.rubrics.profiles import board_rows
 from magister.rubrics.rubric import read_rubric
-from scripts.rubric_iterations import document, documents, judging, of_iteration, plan
+from scripts.resampling import plan
+from scripts.rubric_iterations import document, documents, judging, of_iteration
 from scripts.step import Step, read_table, run_step
 
 

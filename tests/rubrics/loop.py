@@ -17,20 +17,22 @@ from magister.llm import Request, Response, Row, Speaker
 from magister.llm._responses import _response
 from magister.llm.engines.scripted import ScriptedEngine
 from magister.rubrics.checks import check_dialogues, vetoed
-from magister.rubrics.coevolve import first_tasks, flat_tasks, parse_tasks, task_requests, unexercised
-from magister.rubrics.decision import Document, decide, frozen, select_best
+from magister.rubrics.coevolve import flat_tasks, parse_tasks, task_requests, unexercised
+from magister.rubrics.decision import decide, select_best
 from magister.rubrics.diagnosis import Known, diagnose
 from magister.rubrics.families import kin
 from magister.rubrics.flags import flag_metrics
 from magister.rubrics.heard import Heard, heard_dialogues
 from magister.rubrics.initial import about, initial_requests, parse_initial
+from magister.rubrics.iterations import Document, frozen
 from magister.rubrics.judging import Panel, judge_requests
 from magister.rubrics.objective import objective
 from magister.rubrics.reader import parse_scenario
 from magister.rubrics.readings import parse_scores, repair_requests
-from magister.rubrics.refine import flagged_metrics, parse_refinements, refine_requests
+from magister.rubrics.refine import flagged_metrics, judges_words, parse_refinements, refine_requests
 from magister.rubrics.rubric import Rubric
 from magister.rubrics.scenario import Scenario
+from magister.rubrics.tasks import first_tasks
 from magister.rubrics.waves import Cast, advance, dialogue_table, open_dialogues
 
 SCENARIO = """
@@ -170,7 +172,7 @@ class Loop:
         requests = refine_requests(
             best.rubric,
             flagged,
-            best.scores,
+            judges_words(best.scores, flagged),
             told,
             self.writer,
             prompt("refine_metric"),

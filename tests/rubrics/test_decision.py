@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +14,9 @@ from score_tables import PLAN, Rule, human, named, scores, shuffled, spread
 from magister.config.rubrics_judging import Objective
 from magister.contracts.rubrics_score_tables import RUBRIC_FLAGS
 from magister.errors import UserError
-from magister.rubrics.decision import decide, frozen, is_frozen, select_best
+from magister.rubrics.decision import decide, lineage, select_best
 from magister.rubrics.diagnosis import Known
+from magister.rubrics.iterations import frozen, is_frozen
 from magister.rubrics.objective import Evidence, objective
 from magister.stats import Estimate
 
@@ -181,3 +183,16 @@ def test_the_best_version_is_never_beaten_by_more_than_a_tie(
             assert max(known) <= best + delta * (number + 1) + 1e-12
         assert one["best"] <= number
     assert found[-1]["stop"] or len(found) == len(values)
+
+
+def test_the_way_to_the_best_version_is_told_from_the_first_on() -> None:
+    first = MADE
+    second = first.refined([replace(first.metric("x"), desc="one")])
+    third = first.refined([replace(first.metric("x"), desc="two")])
+    fourth = third.refined([replace(third.metric("y"), desc="three")])
+    assert lineage({0: first, 1: second, 2: third, 3: fourth}, 3) == [(0, 2), (2, 3)]
+    # Back to what it was: no way runs in a circle.
+    back = third.refined([first.metric("x")])
+    assert back.sha == first.sha
+    assert lineage({0: first, 1: third, 2: back}, 2) == [(0, 1), (1, 2)]
+    assert lineage({0: first}, 0) == []

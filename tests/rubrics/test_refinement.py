@@ -20,16 +20,9 @@ from magister.contracts.rubrics_score_tables import ANCHOR_DRIFT, HUMAN_SCORES, 
 from magister.errors import UserError
 from magister.llm import ScriptedReply
 from magister.provenance._artifact import conform
-from magister.rubrics.anchors import anchor_drift, calibration, check_anchors, read_anchors, shots
-from magister.rubrics.coevolve import (
-    first_tasks,
-    held_out_tasks,
-    parse_tasks,
-    task_key,
-    task_requests,
-    tasks_document,
-    with_tasks,
-)
+from magister.rubrics.anchors import calibration, check_anchors, read_anchors, shots
+from magister.rubrics.coevolve import parse_tasks, task_requests
+from magister.rubrics.drift import anchor_drift
 from magister.rubrics.initial import (
     about,
     initial_requests,
@@ -41,6 +34,7 @@ from magister.rubrics.initial import (
 from magister.rubrics.reader import parse_scenario
 from magister.rubrics.refine import flagged_metrics, judges_words, parse_refinements, refine_requests
 from magister.rubrics.rubric import SEED_DIMENSIONS, Dimension
+from magister.rubrics.tasks import first_tasks, held_out_tasks, task_key, tasks_document, with_tasks
 
 WRITER = speaker("writer", "echo")
 OPTIONS = SceneGen()

@@ -16,8 +16,8 @@ from magister.config.rubrics_judging import Judging, MetricChecks, Objective, Sc
 from magister.contracts.rubrics_score_tables import OVERALL, RUBRICS_SCORE_CONTRACTS
 from magister.contracts.rubrics_tables import RUBRICS_CONTRACTS
 from magister.contracts.schemas import CONTRACTS
-from magister.rubrics.decision import is_frozen
 from magister.rubrics.initial import scenario_rubric
+from magister.rubrics.iterations import is_frozen
 from magister.rubrics.reader import read_scenario
 from magister.rubrics.rubric import read_rubric
 from scripts.llm import complete
@@ -221,7 +221,7 @@ def talked(number: int) -> None:
     )
 
 
-def judged(number: int) -> None:
+def judged(number: int, **more: Any) -> None:
     at = f"i{number}"
     base: dict[str, Files] = {
         "scenario": "sums.yaml",
@@ -276,8 +276,10 @@ def judged(number: int) -> None:
         {"iteration": str(number)},
         scores
         | {"rubric": f"{at}/rubric.json", "flags": f"{at}/flags.parquet", "anchors": "anchors.jsonl"}
-        | {"decisions": each("i{i}/decision.json", number)},
+        | {"decisions": each("i{i}/decision.json", number)}
+        | {"asked": [f"i{i}/{judge}.asked.parquet" for i in range(number + 1) for judge in JUDGES]},
         {"decision": f"{at}/decision.json"},
+        **more,
     )
 
 
@@ -353,3 +355,20 @@ def test_the_steps_evolve_a_rubric_and_stop() -> None:
     scores = pq.read_table("i0/ann.scores.parquet")
     assert 0 < sum(scores["was_repaired"].to_pylist()) < scores.num_rows
     assert set(scores["status"].to_pylist()) == {"ok"}
+
+
+def test_the_rubric_of_a_scenarios_authors_comes_first_without_a_call() -> None:
+    path = ROOT / "data/scenarios/socratic-fractions.yaml"
+    writes = {"rubric": "a/rubric.json", "tasks": "a/tasks.json", "record": "a/record.parquet"}
+    call(first_rubric, {}, {"scenario": str(path)}, writes, source="scenario")
+    made = read_rubric(json.loads(Path("a/rubric.json").read_text()), "a")
+    assert made == scenario_rubric(read_scenario(path))
+    assert [task["held_out"] for task in json.loads(Path("a/tasks.json").read_text())] == [False] * 3 + [True]
+    assert pq.read_table("a/record.parquet").num_rows == 0
+
+
+def test_calls_can_be_limited() -> None:
+    first()
+    talked(0)
+    judged(0, objective=Objective(max_calls=10).model_dump(mode="json"))
+    assert json.loads(Path("i0/decision.json").read_text())["stop_reason"] == "budget"

@@ -8,7 +8,7 @@ import pytest
 from loop import Loop, judge, scenario, writer
 
 from magister.config.rubrics_judging import Judging, Objective, SceneGen
-from magister.rubrics.decision import is_frozen
+from magister.rubrics.iterations import is_frozen
 from magister.rubrics.players import COUNTED, LENIENT, STRICT, VAGUE
 
 FLAWED = {"personalisation": "lenient", "pedagogy": "strict", "creativity": "vague"}

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from magister.contracts.rubrics_score_tables import OVERALL, RUBRICS_BOARD
 from magister.display import counted
-from magister.rubrics.decision import Document, is_frozen
+from magister.rubrics.iterations import Document, is_frozen
 
 
 def rubrics_board(parts: Sequence[pa.Table]) -> pa.Table:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 
 from magister.config.rubrics_judging import Objective
 from magister.errors import UserError
+from magister.rubrics.iterations import Document, is_frozen
 from magister.rubrics.objective import Evidence
 from magister.rubrics.rubric import Rubric
 from magister.stats import Estimate
 
 StopReason = Literal["nothing_flagged", "insufficient_data", "patience", "budget"]
-Document = dict[str, Any]
 
 
 def decide(
@@ -155,21 +155,6 @@ def _number(found: Estimate) -> Document:
 
 def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
-
-
-def frozen(decision: Document) -> Document:
-    """What stands in place of an iteration after the loop has stopped: no version, no task and no call."""
-    if not is_frozen(decision) and not decision["stop"]:
-        raise UserError(
-            f"iteration {decision['iteration']} did not stop the loop: there is nothing to freeze"
-        )
-    same = decision["same_as"] if is_frozen(decision) else decision["best"]
-    return {"status": "frozen", "same_as": int(same)}
-
-
-def is_frozen(document: object) -> bool:
-    """Whether a document stands in place of an iteration that did not take place."""
-    return isinstance(document, Mapping) and document.get("status") == "frozen"
 
 
 def select_best(decisions: Sequence[Document]) -> int:
