@@ -31,6 +31,8 @@ include: "rules/arena_pool.smk"
 include: "rules/arena.smk"
 include: "rules/diagnosis.smk"
 include: "rules/diagnosis_q.smk"
+include: "rules/rubrics.smk"
+include: "rules/rubrics_evolution.smk"
 include: "rules/gates.smk"
 include: "rules/boards.smk"
 
@@ -45,6 +47,7 @@ rule all:
         rules.ablations.input,
         rules.arena.input,
         rules.diagnosis.input,
+        rules.rubrics.input,
         rules.boards.input,
     message:
         "Everything is up to date"

@@ -13,11 +13,8 @@ from loop import SCENARIO, TEACHERS
 from rubric_tables import speaker
 
 from magister.config.rubrics_judging import Judging, MetricChecks, Objective, SceneGen
-from magister.contracts.rubrics_score_tables import OVERALL, RUBRICS_SCORE_CONTRACTS
-from magister.contracts.rubrics_tables import RUBRICS_CONTRACTS
-from magister.contracts.schemas import CONTRACTS
+from magister.contracts.rubrics_score_tables import OVERALL
 from magister.rubrics.initial import scenario_rubric
-from magister.rubrics.iterations import is_frozen
 from magister.rubrics.reader import read_scenario
 from magister.rubrics.rubric import read_rubric
 from scripts.llm import complete
@@ -42,6 +39,7 @@ from scripts.step import run_step
 
 ROOT = Path(__file__).resolve().parents[2]
 LAST, WAVES, JUDGES = 2, 7, ("ann", "bob")
+SCENARIOS = ["more.yaml", "sums.yaml"]
 SPEAKERS = {
     **{name: speaker(name, "rubric_teacher", quality=q, salt="x") for name, q in TEACHERS.items()},
     "pupil": speaker("pupil", "rubric_student"),
@@ -84,10 +82,10 @@ Files = str | list[str]
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for contract in (*RUBRICS_CONTRACTS, *RUBRICS_SCORE_CONTRACTS):
-        monkeypatch.setitem(CONTRACTS, contract.name, contract)
     questions = ", ".join(f'"What is {number} + {number + 3}?"' for number in range(12))
-    Path("sums.yaml").write_text(SCENARIO.format(questions=questions))
+    for path in SCENARIOS:
+        # The same words in both: what is asked of one is what is asked of the other.
+        Path(path).write_text(SCENARIO.format(questions=questions))
     Path("anchors.jsonl").write_text(json.dumps(ANCHOR) + "\n")
     for name, one in SPEAKERS.items():
         Path(f"{name}.json").write_text(json.dumps(one.fingerprint))
@@ -136,24 +134,24 @@ def first() -> None:
     call(
         first_rubric_requests,
         {"model": "writer"},
-        {"scenario": "sums.yaml", "fingerprint": "writer.json", "prompt": prompt("initial_metrics")},
+        {"scenarios": SCENARIOS, "fingerprint": "writer.json", "prompt": prompt("initial_metrics")},
         {"requests": "i0/write.requests.jsonl"},
         model=MODELS["writer"],
     )
     answer("i0/write", "writer")
     reads: dict[str, Files] = {
-        "scenario": "sums.yaml", "fingerprint": "writer.json", "prompt": prompt("initial_metrics"),
+        "scenarios": SCENARIOS, "fingerprint": "writer.json", "prompt": prompt("initial_metrics"),
         "responses": "i0/write.responses.jsonl",
     }  # fmt: skip
-    writes = {"rubric": "i0/rubric.json", "tasks": "i0/tasks.json", "record": "i0/record.parquet"}
+    writes = {"rubrics": "i0/rubrics.json", "tasks": "i0/tasks.json", "record": "i0/record.parquet"}
     call(first_rubric, {}, reads, writes, model=MODELS["writer"])
 
 
 def refined(number: int) -> None:
     reads: dict[str, Files] = {
-        "scenario": "sums.yaml", "fingerprint": "writer.json",
+        "scenarios": SCENARIOS, "fingerprint": "writer.json",
         "refine_prompt": prompt("refine_metric"), "task_prompt": prompt("regenerate_task"),
-        "decisions": each("i{i}/decision.json", number), "rubrics": each("i{i}/rubric.json", number),
+        "decisions": each("i{i}/decisions.json", number), "rubrics": each("i{i}/rubrics.json", number),
         "tasks": each("i{i}/tasks.json", number), "flags": each("i{i}/flags.parquet", number),
         "diagnoses": each("i{i}/diagnosis.parquet", number), "evidence": each("i{i}/evidence.json", number),
         "records": each("i{i}/record.parquet", number)[1:],
@@ -168,7 +166,7 @@ def refined(number: int) -> None:
         model=MODELS["writer"],
     )
     answer(stem, "writer")
-    writes = {name: f"i{number}/{name}.json" for name in ("rubric", "tasks")}
+    writes = {name: f"i{number}/{name}.json" for name in ("rubrics", "tasks")}
     writes |= {name: f"i{number}/{name}.parquet" for name in ("record", "task_changes")}
     call(
         refine_rubric,
@@ -189,7 +187,7 @@ def talked(number: int) -> None:
                 wave_requests,
                 {"wave": str(turn), "model": name},
                 {
-                    "scenarios": "sums.yaml",
+                    "scenarios": SCENARIOS,
                     "tasks": f"i{number}/tasks.json",
                     "waves": past,
                     "fingerprint": f"{name}.json",
@@ -215,7 +213,7 @@ def talked(number: int) -> None:
     call(
         dialogues,
         {},
-        {"scenarios": "sums.yaml", "tasks": f"i{number}/tasks.json", "waves": past},
+        {"scenarios": SCENARIOS, "tasks": f"i{number}/tasks.json", "waves": past},
         {"transcripts": f"i{number}/transcripts.parquet", "dialogues": f"i{number}/dialogues.parquet"},
         **CAST,
     )
@@ -224,8 +222,8 @@ def talked(number: int) -> None:
 def judged(number: int, **more: Any) -> None:
     at = f"i{number}"
     base: dict[str, Files] = {
-        "scenario": "sums.yaml",
-        "rubric": f"{at}/rubric.json",
+        "scenarios": SCENARIOS,
+        "rubrics": f"{at}/rubrics.json",
         "tasks": f"{at}/tasks.json",
     }
     base |= {"transcripts": f"{at}/transcripts.parquet", "dialogues": f"{at}/dialogues.parquet"}
@@ -253,7 +251,10 @@ def judged(number: int, **more: Any) -> None:
         call(
             repair_score_requests,
             wildcards,
-            own | said | {"rubric": f"{at}/rubric.json", "prompt": prompt("repair_score")},
+            {name: base[name] for name in ("scenarios", "rubrics", "tasks")}
+            | own
+            | said
+            | {"prompt": prompt("repair_score")},
             {"requests": f"{stem}.repair.requests.jsonl", "repairs": f"{stem}.repairs.parquet"},
             model=MODELS[name],
         )
@@ -275,39 +276,39 @@ def judged(number: int, **more: Any) -> None:
         decide_rubric,
         {"iteration": str(number)},
         scores
-        | {"rubric": f"{at}/rubric.json", "flags": f"{at}/flags.parquet", "anchors": "anchors.jsonl"}
-        | {"decisions": each("i{i}/decision.json", number)}
-        | {"asked": [f"i{i}/{judge}.asked.parquet" for i in range(number + 1) for judge in JUDGES]},
-        {"decision": f"{at}/decision.json"},
+        | {name: base[name] for name in ("scenarios", "tasks")}
+        | {"rubrics": f"{at}/rubrics.json", "flags": f"{at}/flags.parquet", "anchors": "anchors.jsonl"}
+        | {"decisions": each("i{i}/decisions.json", number)}
+        | {"spoken": [f"i{i}/{judge}.scores.parquet" for i in range(number + 1) for judge in JUDGES]},
+        {"decisions": f"{at}/decisions.json"},
         **more,
     )
 
 
 def ended() -> None:
     every: dict[str, Files] = {
-        name: each(f"i{{i}}/{name}.{suffix}", LAST + 1)
-        for name, suffix in (
-            ("rubric", "json"), ("tasks", "json"), ("transcripts", "parquet"), ("dialogues", "parquet"),
-            ("flags", "parquet"), ("decision", "json"), ("agreement", "parquet"),
+        name: each(f"i{{i}}/{file}", LAST + 1)
+        for name, file in (
+            ("rubrics", "rubrics.json"),
+            ("flags", "flags.parquet"),
+            ("decisions", "decisions.json"),
+            ("agreements", "agreement.parquet"),
         )
-    }  # fmt: skip
-    renamed = {"rubric": "rubrics", "decision": "decisions", "agreement": "agreements"}
-    every = {renamed.get(name, name): files for name, files in every.items()}
+    }
     for name in ("scores", "anchor_scores"):
         every[name] = [f"i{i}/{judge}.{name}.parquet" for i in range(LAST + 1) for judge in JUDGES]
-    names = {"rubric": "json", "yaml": "yaml", "label_config": "xml", "label_tasks": "json", "diff": "json",
-             "diff_text": "txt", "drift": "parquet"}  # fmt: skip
+    names = {"best": "json", "lineages": "json", "text": "md", "drift": "parquet"}
     call(
         best_rubric,
         {},
-        every | {"scenario": "sums.yaml", "anchors": "anchors.jsonl"},
+        every | {"anchors": "anchors.jsonl"},
         {name: f"best/{name}.{suffix}" for name, suffix in names.items()},
     )
     call(
         rubric_profiles,
         {},
-        every | {"best": "best/rubric.json"},
-        {name: f"best/{name}.parquet" for name in ("metrics", "totals", "board")}
+        every | {"best": "best/best.json"},
+        {name: f"best/{name}.parquet" for name in ("metrics", "totals", "standings")}
         | {"beside": "best/beside.json"},
     )
 
@@ -323,33 +324,40 @@ def run_all() -> None:
     ended()
 
 
-def test_the_steps_evolve_a_rubric_and_stop() -> None:
+def told(path: str, scenario: str) -> Any:
+    """What a document says of a scenario."""
+    return json.loads(Path(path).read_text(encoding="utf-8"))[scenario]
+
+
+def test_the_steps_evolve_rubrics_and_stop() -> None:
     run_all()
-    decisions = [json.loads(Path(path).read_text()) for path in each("i{i}/decision.json", LAST + 1)]
-    assert set(decisions[0]["flags"]) == {"pedagogy_1", "personalisation_1"}
-    assert (decisions[1]["best"], decisions[1]["stop_reason"]) == (1, "nothing_flagged")
-    assert "human" in decisions[1]["terms"]
-    assert decisions[2] == {"status": "frozen", "same_as": 1}
+    for scenario, terms in (("sums", {"human"}), ("more", set())):
+        decisions = [told(path, scenario) for path in each("i{i}/decisions.json", LAST + 1)]
+        assert set(decisions[0]["flags"]) == {"pedagogy_1", "personalisation_1"}
+        assert (decisions[1]["best"], decisions[1]["stop_reason"]) == (1, "nothing_flagged")
+        # Experts have scored an anchor of one of the two.
+        assert {"human"} & set(decisions[1]["terms"]) == terms
+        assert decisions[2] == {"status": "frozen", "same_as": 1}
+        best = told("best/best.json", scenario)
+        assert best.pop("iteration") == 1
+        assert read_rubric(best, "best").scenario == scenario
+        (change,) = told("best/lineages.json", scenario)
+        assert {one["metric_id"] for one in change["changed"]} == {"pedagogy_1", "personalisation_1"}
+        assert all(one["why"] for one in change["changed"])
+        assert told("best/beside.json", scenario)["evolution"].startswith("best of 2 iterations")
     # Nothing is asked after the stop, of nobody.
     asked = sorted(Path("i2").rglob("*.requests.jsonl"))
     assert len(asked) > 20
     assert all(path.read_bytes() == b"" for path in asked)
-    best = json.loads(Path("best/rubric.json").read_text())
-    assert best.pop("iteration") == 1
-    rubric = read_rubric(best, "best")
-    assert not is_frozen(best)
-    assert [one.name for one in scenario_rubric(read_scenario(Path("best/yaml.yaml"))).metrics] == [
-        one.name for one in rubric.metrics
-    ]
-    (change,) = json.loads(Path("best/diff.json").read_text())
-    assert {one["metric_id"] for one in change["changed"]} == {"pedagogy_1", "personalisation_1"}
-    assert all(one["why"] for one in change["changed"])
-    board = pq.read_table("best/board.parquet").to_pylist()
-    total = {row["model"]: row["rank"] for row in board if row["dim"] == OVERALL}
-    assert total == {"strong": 1, "middle": 2, "weak": 3}
+    standings = pq.read_table("best/standings.parquet").to_pylist()
+    total = {(row["scenario"], row["model"]): row["rank"] for row in standings if row["dim"] == OVERALL}
+    ranks = {"strong": 1, "middle": 2, "weak": 3}
+    assert total == {(name, model): rank for name in ("more", "sums") for model, rank in ranks.items()}
     drift = pq.read_table("best/drift.parquet").to_pylist()
     strict = [
-        row["value"] for row in drift if row["metric_id"] == "pedagogy_1" and row["statistic"] == "deviation"
+        row["value"]
+        for row in drift
+        if (row["scenario"], row["metric_id"], row["statistic"]) == ("sums", "pedagogy_1", "deviation")
     ]
     assert strict == [4.0, 0.0]
     scores = pq.read_table("i0/ann.scores.parquet")
@@ -359,11 +367,12 @@ def test_the_steps_evolve_a_rubric_and_stop() -> None:
 
 def test_the_rubric_of_a_scenarios_authors_comes_first_without_a_call() -> None:
     path = ROOT / "data/scenarios/socratic-fractions.yaml"
-    writes = {"rubric": "a/rubric.json", "tasks": "a/tasks.json", "record": "a/record.parquet"}
-    call(first_rubric, {}, {"scenario": str(path)}, writes, source="scenario")
-    made = read_rubric(json.loads(Path("a/rubric.json").read_text()), "a")
+    writes = {"rubrics": "a/rubrics.json", "tasks": "a/tasks.json", "record": "a/record.parquet"}
+    call(first_rubric, {}, {"scenarios": str(path)}, writes, source="scenario")
+    name = "socratic-fractions"
+    made = read_rubric(told("a/rubrics.json", name), "a")
     assert made == scenario_rubric(read_scenario(path))
-    assert [task["held_out"] for task in json.loads(Path("a/tasks.json").read_text())] == [False] * 3 + [True]
+    assert [task["held_out"] for task in told("a/tasks.json", name)] == [False] * 3 + [True]
     assert pq.read_table("a/record.parquet").num_rows == 0
 
 
@@ -371,4 +380,13 @@ def test_calls_can_be_limited() -> None:
     first()
     talked(0)
     judged(0, objective=Objective(max_calls=10).model_dump(mode="json"))
-    assert json.loads(Path("i0/decision.json").read_text())["stop_reason"] == "budget"
+    assert told("i0/decisions.json", "sums")["stop_reason"] == "budget"
+
+
+def test_an_anchor_of_no_scenario_of_the_set_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("anchors.jsonl").write_text(json.dumps(ANCHOR | {"scenario": "others"}) + "\n")
+    first()
+    talked(0)
+    with pytest.raises(SystemExit):
+        judged(0)
+    assert "anchor held: the set has no scenario 'others'" in capsys.readouterr().err

@@ -12,15 +12,19 @@ from magister.display import counted
 from magister.rubrics.iterations import Document, is_frozen
 
 
-def rubrics_board(parts: Sequence[pa.Table]) -> pa.Table:
-    """Put the scenarios' parts of the board together.
+def rubrics_board(standings: Mapping[str, pa.Table]) -> pa.Table:
+    """Put the sets' standings on one board.
 
     Args:
-        parts: RUBRICS_BOARD tables (`profiles.board_rows`).
+        standings: RUBRIC_STANDINGS tables (`profiles.board_rows`) by set.
 
     Returns:
         RUBRICS_BOARD table, sorted by its key.
     """
+    parts = [
+        table.add_column(0, "set", pa.array([name] * table.num_rows, pa.string())).cast(RUBRICS_BOARD.schema)
+        for name, table in standings.items()
+    ]
     table = pa.concat_tables([RUBRICS_BOARD.schema.empty_table(), *parts])
     return table.sort_by([(name, "ascending") for name in RUBRICS_BOARD.key])
 
