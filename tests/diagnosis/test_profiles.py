@@ -25,7 +25,6 @@ from magister.diagnosis.profiles import (
     CORRECTIONS,
     ItemFit,
     attribute_table,
-    classification,
     corrections,
     correlation_table,
     duplicates,
@@ -113,31 +112,6 @@ def test_models_of_one_profile_are_counted() -> None:
 
 
 # attributes
-
-
-def test_accuracy_is_the_expected_share_of_right_calls() -> None:
-    tau, gamma = classification(np.array([[0.9], [0.6], [0.2]]))
-    assert tau[0] == pytest.approx((0.9 + 0.6 + 0.8) / 3)
-    s, t, pi = 1.5 / 1.7, 0.8 / 1.3, 1.7 / 3
-    assert gamma[0] == pytest.approx(pi * (s**2 + (1 - s) ** 2) + (1 - pi) * (t**2 + (1 - t) ** 2))
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
-def test_accuracy_and_consistency_are_shares_and_at_least_a_coin_s(p: list[float]) -> None:
-    tau, gamma = classification(np.array(p)[:, None])
-    assert 0.5 <= tau[0] <= 1
-    assert 0.5 - 1e-12 <= gamma[0] <= 1 + 1e-12
-    sure_tau, sure_gamma = classification((np.array(p) > 0.5).astype(float)[:, None])
-    assert (sure_tau[0], sure_gamma[0]) == (1.0, 1.0)
-
-
-def test_accuracy_is_what_repeated_classification_comes_to() -> None:
-    # p is calibrated: mastery is drawn from it, and the call is right as often as tau says.
-    rng = np.random.default_rng(0)
-    p = rng.beta(0.5, 0.5, 200_000)
-    truth = rng.random(p.size) < p
-    tau, _ = classification(p[:, None])
-    assert ((p >= 0.5) == truth).mean() == pytest.approx(tau[0], abs=0.004)
 
 
 def test_prevalence_has_an_interval_over_models_within_0_and_1() -> None:
@@ -317,3 +291,8 @@ def test_a_prior_of_another_study_is_refused() -> None:
         entry_table(made_fit(ALPHA, Q), other)
     with pytest.raises(UserError, match="two studies"):
         corrections(made_fit(ALPHA, Q), other)
+
+
+def test_responses_of_another_study_are_refused() -> None:
+    with pytest.raises(UserError, match="the responses 3"):
+        item_table(made_fit(ALPHA, Q), made_responses(np.ones((3, 4))))

@@ -18,6 +18,7 @@ from magister.contracts.diagnosis_tables import (
     Q_ENTRIES,
     SUPPORT,
 )
+from magister.diagnosis.classification import attribute_accuracy, attribute_consistency
 from magister.diagnosis.fits import SaemFit
 from magister.diagnosis.matrix import ResponseMatrix
 from magister.diagnosis.prior import QPrior
@@ -106,35 +107,6 @@ def models_a_profile(fit: SaemFit) -> float:
     return len(fit.models) / max(len(np.unique(fit.alpha > NEEDED, axis=0)), 1)
 
 
-def classification(p: Array) -> tuple[Array, Array]:
-    """How well models are classified by each attribute.
-
-    With the estimate "mastered" from p >= 0.5: accuracy tau_k is the mean of max(p, 1 - p), the expected share of right
-    classifications. Consistency gamma_k is the chance that two such tests classify a model alike: with
-    sensitivity s and specificity t, pi (s^2 + (1 - s)^2) + (1 - pi) (t^2 + (1 - t)^2).
-
-    Args:
-        p: posterior P(model masters attribute), N x K.
-
-    Returns:
-        tau and gamma, K each; NaN without models.
-
-    References:
-        Wang, Song, Chen, Meng and Ding (2015), JEM 52, 457-476; Johnson and Sinharay (2018), JEM 55, 635-664, eq. 5-9.
-    """
-    if not len(p):
-        return np.full(p.shape[1], np.nan), np.full(p.shape[1], np.nan)
-    p = np.sort(p, axis=0)  # The order of models must not change the last digit.
-    called = p >= 0.5
-    tau = np.maximum(p, 1 - p).mean(axis=0)
-    has, lacks = p.sum(axis=0), (1 - p).sum(axis=0)
-    # Where nobody has (or lacks) it, the term has no weight.
-    s = np.where(called, p, 0.0).sum(axis=0) / np.where(has > 0, has, 1.0)
-    t = np.where(called, 0.0, 1 - p).sum(axis=0) / np.where(lacks > 0, lacks, 1.0)
-    pi = has / len(p)
-    return tau, pi * (s**2 + (1 - s) ** 2) + (1 - pi) * (t**2 + (1 - t) ** 2)
-
-
 def attribute_table(fit: SaemFit, known: Sequence[dict[str, Any]], *, level: float = 0.95) -> pa.Table:
     """Attributes with their prevalence and how well models are told apart by them.
 
@@ -155,7 +127,7 @@ def attribute_table(fit: SaemFit, known: Sequence[dict[str, Any]], *, level: flo
         raise UserError(
             f"attributes: {len(missing)} of the fit have no label, the first {missing[0]!r}; make the Q-matrix again"
         )
-    tau, gamma = classification(fit.alpha)
+    tau, gamma = attribute_accuracy(fit.alpha), attribute_consistency(fit.alpha)
     twins = duplicates(fit)
     needing = (fit.q > NEEDED).sum(axis=0)
     rows = []
@@ -303,7 +275,11 @@ def item_table(fit: SaemFit, responses: ResponseMatrix, known: ItemFit | None = 
     Returns:
         ITEM_PROFILES table. An item that no response tells the guess or the slip of keeps the value of its prior,
         without an error and with the reason.
+
+    Raises:
+        UserError: the responses are of other models or items, or in another order.
     """
+    _same(fit, responses)
     unknown = np.full(len(fit.items), np.nan)
     guess_se, slip_se = (known.guess_se, known.slip_se) if known else item_errors(fit, responses)
     weight = np.array([chain.kept for chain in fit.chains], dtype=np.float64)
@@ -398,15 +374,19 @@ def corrections(fit: SaemFit, prior: QPrior) -> dict[str, int]:
     return {name: int(part.sum()) for name, part in zip(CORRECTIONS, found, strict=True)}
 
 
-def _same(fit: SaemFit, prior: QPrior) -> None:
-    for here, there, what in (
-        (fit.items, prior.items, "items"),
-        (fit.attributes, prior.attributes, "attributes"),
-    ):
+def _same(fit: SaemFit, other: QPrior | ResponseMatrix) -> None:
+    """Refuse what is of other items, attributes or models than the fit, or has them in another order."""
+    pairs = [(fit.items, other.items, "items")]
+    if isinstance(other, QPrior):
+        pairs.append((fit.attributes, other.attributes, "attributes"))
+    else:
+        pairs.append((fit.models, other.models, "models"))
+    for here, there, what in pairs:
         if here != there:
+            whose = "the prior" if isinstance(other, QPrior) else "the responses"
             raise UserError(
-                f"the fit has {len(here)} {what}, the prior {len(there)}, or they stand in another order: they are of "
-                "two studies"
+                f"the fit has {len(here)} {what}, {whose} {len(there)}, or they stand in another order: they are of "
+                "two studies; make the fit again"
             )
 
 
