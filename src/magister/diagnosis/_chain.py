@@ -31,8 +31,8 @@ class SaemOptions:
     """Options of a fit; the defaults are those that simulations and golden data were checked with.
 
     Attributes:
-        alpha_prior: `higher_order` (logit P(alpha_ik) = lambda_k theta_i + d_k), `bernoulli` (a share per attribute,
-            Laplace-smoothed) or `flat` (one half; overclaims mastery of weak models).
+        alpha_prior: `higher_order` (logit P(alpha_ik) = lambda_k theta_i + d_k), `bernoulli` (a share per attribute)
+            or `flat` (one half; overclaims mastery of weak models).
         min_sweeps: sweeps before chains may stop.
         max_sweeps: at most; chains stop where they are checked, so the last check within it ends them.
         starts: places that a chain tries; it goes on from the best. One is enough where no entry is open.
