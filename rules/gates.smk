@@ -193,6 +193,125 @@ rule validate_arena:
         )
 
 
+def of_clusters(name):
+    """A file of a study that finds its attributes in texts; none of another one."""
+    return lambda wildcards: (
+        f"data/diagnosis/studies/{wildcards.study}/{name}" if clustered(study_of(wildcards)) else []
+    )
+
+
+def of_tried(name):
+    """A file for every number of attributes that a study tries."""
+    return lambda wildcards: of_numbers(name)(wildcards) if clustered(study_of(wildcards)) else []
+
+
+def of_kinds(name, *kinds):
+    """A file of studies of some kinds; none of others."""
+    return lambda wildcards: (
+        f"data/diagnosis/studies/{wildcards.study}/{name}" if study_of(wildcards).kind in kinds else []
+    )
+
+
+def texts_of_study(wildcards):
+    """Texts that attributes are found in, or whose types models are simulated by."""
+    study = study_of(wildcards)
+    needed = clustered(study) or study.kind == "simulated"
+    return f"data/diagnosis/studies/{wildcards.study}/items.parquet" if needed else []
+
+
+def cluster_plan(study):
+    """How a study finds its attributes, as its gate is to know it; nothing where a Q-matrix is given."""
+    if not clustered(study):
+        return None
+    return {
+        "tried": numbers_tried(study),
+        "runs": DIAGNOSIS.clustering.runs,
+        "least_items": 1 if study.attributes else DIAGNOSIS.choice.least_items,
+        "least_stability": DIAGNOSIS.choice.least_stability,
+        "labeller": LABELLER is not None,
+    }
+
+
+def diagnosis_plan(wildcards):
+    """What a study was to hold."""
+    study, options = study_of(wildcards), FULL["diagnosis"]
+    fit = ("chains", "draws", "delta", "alpha_prior", "min_sweeps", "max_sweeps")
+    controls = (
+        *("share", "seed", "placebos", "replicates"),
+        *("least_models", "least_items", "alpha", "tolerance"),
+    )
+    return section(
+        kind=study.kind,
+        truth=study.simulation.truth if study.simulation else "",
+        unparsed=DIAGNOSIS.unparsed,
+        fixed=DIAGNOSIS.prior.fixed and not clustered(study),
+        screening=options["screening"],
+        clusters=cluster_plan(study),
+        fit={name: options["saem"][name] for name in fit},
+        controls={name: options["checks"][name] for name in controls},
+        level=PARAMS.statistics.level,
+    )
+
+
+rule validate_diagnosis:
+    input:
+        **{f"saem_{name}": f"{STUDY}/saem/{name}.parquet" for name in SAEM_TABLES},
+        code=code("gates.validate_diagnosis"),
+        responses=f"{STUDY}/responses.parquet",
+        rejected=of_kinds("responses_rejected.parquet", "file", "logs"),
+        truth=of_kinds("true_mastery.parquet", "simulated"),
+        texts=texts_of_study,
+        screening=f"{STUDY}/screening.parquet",
+        runs=of_clusters("cluster_runs.parquet"),
+        # In the order in which the parameters name the numbers.
+        tried=of_tried("clusters"),
+        tried_predictions=of_tried("predictions"),
+        curve=of_clusters("k_curve.parquet"),
+        clusters_unreviewed=of_clusters("clusters_unreviewed.parquet"),
+        prior_unreviewed=of_clusters("prior_unreviewed.parquet"),
+        asked=of_clusters(f"labels/{LABELLER}.asked.parquet") if LABELLER else [],
+        labels=of_clusters("labels.parquet"),
+        clusters=of_clusters("clusters.parquet"),
+        prior=f"{STUDY}/prior.parquet",
+        attributes=f"{STUDY}/attributes.parquet",
+        fit=f"{STUDY}/saem/fit.json",
+        predictions=f"{STUDY}/predictions.parquet",
+        placebo=f"{STUDY}/placebo.parquet",
+        checks=f"{STUDY}/checks.parquet",
+        support=f"{STUDY}/support.json",
+        mastery=f"{STUDY}/mastery.parquet",
+        profiles=f"{STUDY}/attribute_profiles.parquet",
+        correlations=f"{STUDY}/attribute_correlations.parquet",
+        item_profiles=f"{STUDY}/item_profiles.parquet",
+        entries=f"{STUDY}/q_entries.parquet",
+        corrections=f"{STUDY}/corrections.json",
+    output:
+        gate=f"{STUDY}/gate.json",
+        lineage=f"{STUDY}/gate.json.lineage.json",
+        page=f"{STUDY}/gate.html",
+        page_lineage=f"{STUDY}/gate.html.lineage.json",
+    log:
+        "logs/validate_diagnosis/{study}.log",
+    params:
+        section=diagnosis_plan,
+    message:
+        "Gate: diagnosis ({wildcards.study})"
+    shell:
+        step(
+            "gates.validate_diagnosis",
+            [
+                *["responses", "rejected", "truth", "texts", "screening", "runs", "tried"],
+                *["tried_predictions", "curve", "clusters_unreviewed", "prior_unreviewed", "asked"],
+                *["labels", "clusters", "prior", "attributes"],
+                *[f"saem_{name}" for name in SAEM_TABLES],
+                *["fit", "predictions", "placebo", "checks", "support", "mastery", "profiles"],
+                *["correlations", "item_profiles", "entries", "corrections"],
+            ],
+            ["gate", "page"],
+            ["study"],
+        )
+
+
 rule validate_boards:
     input:
         code=code("gates.validate_boards"),
@@ -204,6 +323,9 @@ rule validate_boards:
         arena_board=["results/arena.parquet"] if ARENAS else [],
         # In the order in which the parameters name the leagues.
         arena_ratings=expand("data/arena/leagues/{arena}/ratings.parquet", arena=ARENAS),
+        mastery_board=["results/mastery.parquet"] if STUDIES else [],
+        # In the order in which the parameters name the studies.
+        mastery=expand("data/diagnosis/studies/{study}/mastery.parquet", study=STUDIES),
     output:
         gate="results/gate.json",
         lineage="results/gate.json.lineage.json",
@@ -218,6 +340,7 @@ rule validate_boards:
                 for name, league in LEAGUES.items()
             },
             arenas=list(ARENAS),
+            studies=list(STUDIES),
         ),
     message:
         "Gate: boards"
@@ -226,7 +349,7 @@ rule validate_boards:
             "gates.validate_boards",
             [
                 *["board", "metrics", "standings", "meta", "meta_names"],
-                *["arena_board", "arena_ratings"],
+                *["arena_board", "arena_ratings", "mastery_board", "mastery"],
             ],
             ["gate", "page"],
         )

@@ -156,7 +156,7 @@ def test_rounds_set_for_all_change_the_default_run() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        ("itemz", {}, ["  itemz: unknown option, did you mean 'items'?", "known: arena, embedders, items"]),
+        ("itemz", {}, ["  itemz: unknown option, did you mean 'items'?", "known: arena, diagnosis, embedders, items"]),
         (
             "items/datasets/sums/generater",
             "sums",

@@ -4,8 +4,10 @@ from magister.contracts._league import exchanges
 from magister.contracts.arena_board_suite import arena_board_suite
 from magister.contracts.arena_tables import ARENA_BOARD
 from magister.contracts.boards_suite import BoardRow, boards_suite
+from magister.contracts.diagnosis_tables import MASTERY_BOARD
 from magister.contracts.external_suite import external_suite
 from magister.contracts.gate import Suite, run_gate
+from magister.contracts.mastery_board_suite import mastery_board_suite
 from scripts.gates.verdict import conclude, table_or_none
 from scripts.step import Step, run_step
 
@@ -32,7 +34,9 @@ def run(step: Step) -> None:
     board, promised = _teaching(step)
     ratings = dict(zip(step.params.get("arenas", []), step.tables("arena_ratings"), strict=True))
     arena, rated = arena_board_suite(table_or_none(step, "arena_board", ARENA_BOARD), ratings)
-    conclude(step, run_gate("boards", board | arena, [*promised, *rated]))
+    profiles = dict(zip(step.params.get("studies", []), step.tables("mastery"), strict=True))
+    mastery, profiled = mastery_board_suite(table_or_none(step, "mastery_board", MASTERY_BOARD), profiles)
+    conclude(step, run_gate("boards", board | arena | mastery, [*promised, *rated, *profiled]))
 
 
 if __name__ == "__main__":

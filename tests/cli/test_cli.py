@@ -27,6 +27,7 @@ COMMANDS = (
     ("items", "check"),
     ("board", "teaching"),
     ("board", "arena"),
+    ("board", "mastery"),
     ("board", "all"),
     ("diagnose",),
     ("rate",),

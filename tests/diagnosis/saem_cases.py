@@ -111,42 +111,6 @@ def rows_of_q(attributes: int) -> list[tuple[bool, ...]]:
     return [row for row in itertools.product((False, True), repeat=attributes) if any(row)]
 
 
-@dataclass
-class Exact:
-    """Exact EM over all classes under an independent prior."""
-
-    c: NDArray[np.float64]
-    g: NDArray[np.float64]
-    share: NDArray[np.float64]
-    alpha: NDArray[np.float64]
-    loglik: float
-
-
-def exact_em(correct: NDArray[np.int8], q: NDArray[np.bool_], iterations: int = 2000) -> Exact:
-    """Marginal maximum likelihood with a known Q, independent attributes, all shares Laplace-smoothed."""
-    classes = np.array(list(itertools.product((False, True), repeat=q.shape[1])))
-    eta = np.all(classes[:, None, :] | ~q[None, :, :], axis=2).astype(float)
-    right, answered = (correct == 1).astype(float), (correct != MISSING).astype(float)
-    c, g, share = np.full(len(q), 0.8), np.full(len(q), 0.2), np.full(q.shape[1], 0.5)
-    loglik = -np.inf
-    for _ in range(iterations):
-        chance = eta * c + (1 - eta) * g
-        joint = right @ np.log(chance).T + (answered - right) @ np.log(1 - chance).T
-        joint += np.where(classes, np.log(share), np.log(1 - share)).sum(axis=1)
-        top = joint.max(axis=1, keepdims=True)
-        posterior = np.exp(joint - top)
-        marginal = posterior.sum(axis=1, keepdims=True)
-        posterior /= marginal
-        before, loglik = loglik, float((top + np.log(marginal)).sum())
-        n1, right1 = posterior.T @ answered, posterior.T @ right
-        c = ((eta * right1).sum(axis=0) + 1) / ((eta * n1).sum(axis=0) + 2)
-        g = (((1 - eta) * right1).sum(axis=0) + 1) / (((1 - eta) * n1).sum(axis=0) + 2)
-        share = ((posterior @ classes).sum(axis=0) + 1) / (len(correct) + 2)
-        if abs(loglik - before) < 1e-9:
-            break
-    return Exact(c, g, share, posterior @ classes, loglik)
-
-
 def same_fit(a: SaemFit, b: SaemFit) -> bool:
     """Whether two fits are equal to the bit."""
     flat = []

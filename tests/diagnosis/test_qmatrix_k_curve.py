@@ -157,7 +157,7 @@ def test_one_attribute_has_no_silhouette() -> None:
 def test_the_held_out_value_comes_from_the_predictions_of_a_fit() -> None:
     row = {
         "predictor": "dina", "measure": "loglik", "status": "ok", "reason": "", "n": 90, "n_models": 9,
-        "n_items": 10, "resamples": 99, "seed": 1, "level": 0.95, "value": -0.4, "ci_low": -0.5, "ci_high": -0.3,
+        "n_items": 10, "seed": 1, "share": 0.1, "level": 0.95, "value": -0.4, "ci_low": -0.5, "ci_high": -0.3,
     }  # fmt: skip
     other = row | {"predictor": "2pl", "value": -0.2}
     table = conform(_predictions([other, row]), PREDICTIONS)

@@ -25,6 +25,7 @@ from magister.errors import UserError
 from magister.llm import fingerprint
 from scripts.diagnosis import (
     build_qmatrix,
+    chosen_prior,
     cluster_items,
     embed_items,
     k_curve,
@@ -35,7 +36,7 @@ from scripts.diagnosis import (
 from scripts.step import Step
 
 ROOT = Path(__file__).resolve().parents[2]
-VECTORS = {"vectors": "vectors.npy", "ids": "ids.parquet", "items": "items.parquet"}
+VECTORS = {"vectors": "vectors.npy", "ids": "ids.parquet", "texts": "items.parquet"}
 PRIOR = {"kind": "graded", "ceiling": 0.95, "p_star": 0.8, "r0": None}
 CLUSTERING = {"neighbours": 15, "dimensions": 50, "type_weight": 0.25, "runs": 6, "share": 0.9, "seed": 1}
 
@@ -73,7 +74,7 @@ def take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]
 
     step(
         embed_items,
-        {"items": "items.parquet", "embedder_fingerprint": "embedder.json"},
+        {"texts": "items.parquet", "embedder_fingerprint": "embedder.json"},
         {"vectors": "vectors.npy", "ids": "ids.parquet"},
         {"embedder_name": "words", "embedder": config.model_dump(), "replay": False, "max_error_share": 0.0},
     )
@@ -118,14 +119,14 @@ def all_steps(take: Callable[..., None]) -> None:
         {"level": 0.95, "choice": {"least_items": 4, "least_stability": 0.5}},
     )
     take(
-        k_prior,
+        chosen_prior,
         VECTORS | {"runs": "runs.parquet", "curve": "curve.parquet"},
         {"clusters": "chosen.parquet", "prior": "chosen_prior.parquet"},
         {"linkage": "ward", "prior": PRIOR},
     )
     take(
         label_attributes,
-        {"clusters": "c3.parquet", "items": "items.parquet"},
+        {"clusters": "c3.parquet", "texts": "items.parquet"},
         {"labels": "labels.parquet"},
         {"terms": 6},
     )
@@ -195,7 +196,7 @@ def test_a_model_is_asked_for_a_label_of_each_attribute(take: Callable[..., None
     take(
         label_requests,
         {
-            "clusters": "c3.parquet", "items": "items.parquet", "fingerprint": "model.json",
+            "clusters": "c3.parquet", "texts": "items.parquet", "fingerprint": "model.json",
             "prompt": str(ROOT / "prompts/label_attribute/v1.md"),
         },
         {"requests": "labels.requests.jsonl", "asked": "asked.parquet"},
@@ -211,7 +212,7 @@ def test_a_model_is_asked_for_a_label_of_each_attribute(take: Callable[..., None
     take(
         label_attributes,
         {
-            "clusters": "c3.parquet", "items": "items.parquet", "fingerprint": "model.json",
+            "clusters": "c3.parquet", "texts": "items.parquet", "fingerprint": "model.json",
             "asked": "asked.parquet", "responses": "labels.responses.jsonl",
         },
         {"labels": "labels.parquet"},

@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from saem_cases import believed, exact_em, names, prior_of, same_fit, simulated
+from saem_cases import believed, names, prior_of, same_fit, simulated
 
-from magister.diagnosis import fit_saem
+from magister.diagnosis import fit_exact_em, fit_saem
 from magister.diagnosis._chain import set_apart
+from magister.diagnosis.fits import EmFit
 from magister.diagnosis.matrix import MISSING, ResponseMatrix
 from magister.diagnosis.prior import QPrior, point_prior
 from magister.diagnosis.saem import SaemOptions
@@ -95,22 +96,28 @@ def test_the_order_of_the_priors_items_does_not_matter(small: Truth) -> None:
     assert same_fit(one, two)
 
 
+def exact_fit(truth: Truth) -> EmFit:
+    """Marginal maximum likelihood under the same prior."""
+    q = pd.DataFrame(truth.q.astype(int), index=list(truth.responses.items))
+    return fit_exact_em(truth.responses, q, prior="independent")
+
+
 def test_a_fixed_q_gives_what_exact_em_gives() -> None:
     truth = simulated(800, 24, 3, seed=3, missing=0.1)
-    exact = exact_em(truth.responses.correct, truth.q)
+    exact = exact_fit(truth)
     fit = fit_saem(truth.responses, prior_of(truth.q, truth.responses.items), seed=1, options=BERNOULLI)
     assert np.array_equal(fit.q, truth.q)
-    assert np.abs(1 - fit.slip - exact.c).mean() <= 0.003
-    assert np.abs(fit.guess - exact.g).mean() <= 0.003
+    assert np.abs(fit.slip - exact.slip).mean() <= 0.003
+    assert np.abs(fit.guess - exact.guess).mean() <= 0.003
     assert ((fit.alpha > 0.5) == (exact.alpha > 0.5)).all(axis=1).mean() >= 0.985
     assert np.abs(fit.alpha - exact.alpha).mean() < 0.01
     share = 1 / (1 + np.exp(-np.mean([chain.intercept for chain in fit.chains], axis=0)))
-    assert share == pytest.approx(exact.share, abs=0.01)
+    assert share == pytest.approx(exact.class_probability @ exact.classes, abs=0.01)
 
 
 def test_the_monte_carlo_error_covers_the_distance_to_exact_em() -> None:
     truth = simulated(400, 15, 3, seed=4)
-    exact = exact_em(truth.responses.correct, truth.q)
+    exact = exact_fit(truth)
     fit = fit_saem(truth.responses, prior_of(truth.q, truth.responses.items), seed=1, options=BERNOULLI)
     assert (fit.alpha_mcse > 0).all()
     z = np.abs(fit.alpha - exact.alpha) / fit.alpha_mcse
@@ -120,7 +127,7 @@ def test_the_monte_carlo_error_covers_the_distance_to_exact_em() -> None:
 
 def test_a_single_attribute_is_a_latent_class_model() -> None:
     truth = simulated(500, 12, 1, seed=5)
-    exact = exact_em(truth.responses.correct, truth.q)
+    exact = exact_fit(truth)
     options = replace(BERNOULLI, min_sweeps=2000)
     fit = fit_saem(truth.responses, believed(truth, truth.q), seed=1, options=options)
     assert np.abs(fit.alpha - exact.alpha).max() < 0.05

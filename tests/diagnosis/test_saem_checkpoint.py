@@ -92,12 +92,12 @@ def test_a_killed_fit_goes_on_to_the_same_bytes(tmp_path: Path, monkeypatch: pyt
     ran = stop_after(monkeypatch, 1000)
     resumed = long_fit(path)
     assert same_fit(whole, resumed)
-    # Of the four blocks of each chain that follow its start, one or more were not run again.
-    assert len(ran) <= 6
+    # It went on from there: the first sweeps that it ran are later ones than those of the first checkpoint.
+    assert ran[0] > 200
     assert not path.exists()
 
 
-@pytest.mark.parametrize("blocks", [1, 3, 4, 8, 16])
+@pytest.mark.parametrize("blocks", [4, 7, 12, 13, 19])
 def test_a_fit_goes_on_from_wherever_it_was_stopped(
     problem: tuple[Truth, QPrior], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blocks: int
 ) -> None:
@@ -130,7 +130,7 @@ def test_a_checkpoint_of_another_fit_is_said_and_not_used(
     truth, prior = problem
     path = tmp_path / "fit.npz"
     with monkeypatch.context() as patch:
-        stop_after(patch, 2)
+        stop_after(patch, 6)
         with pytest.raises(Stopped):
             fit_saem(
                 truth.responses,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from saem_cases import cell_loglik, random_problem, rows_of_q, working_space
 from scipy.optimize import minimize
 
-from magister.diagnosis import _ability, _chain, _kernels
+from magister.diagnosis import _ability, _chain, _compile, _kernels
 
 SIZES = (1, 63, 64, 65, 130)
 
@@ -252,3 +254,27 @@ def test_lambda_and_d_come_to_the_penalised_maximum() -> None:
 
         best = minimize(loss, [1.0, 0.0], method="BFGS").x
         assert [state.loading[k], state.intercept[k]] == pytest.approx(best, abs=1e-3)
+
+
+def test_kernels_are_compiled_also_where_their_folder_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(_compile, "_folder", lambda: tmp_path / "file" / "kernels")
+    before = numba.config.CACHE_DIR
+    doubled = _compile.kept_kernel(lambda number: 2 * number)
+    assert doubled(21) == 42
+    assert before == numba.config.CACHE_DIR
+
+
+def test_kept_kernels_are_named_by_the_code_of_all_kernels(tmp_path: Path) -> None:
+    here = Path(_compile.__file__).parent
+    for name in _compile._KERNELS:
+        (tmp_path / name).write_bytes((here / name).read_bytes())
+    source = {path.name for path in here.glob("_*.py")}
+    calls_numba = {name for name in source if "_compile import" in (here / name).read_text()}
+    assert calls_numba < set(_compile._KERNELS)
+    first = _compile.folder_of(tmp_path)
+    with (tmp_path / "_ability.py").open("a") as file:
+        file.write("# changed\n")
+    assert _compile.folder_of(tmp_path).name != first.name

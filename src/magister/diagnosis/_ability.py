@@ -60,10 +60,10 @@ def count_mastered(data: Data, state: State, at_theta: Floats, mastered_at: Floa
 
 @kernel
 def set_independent(state: State) -> None:
-    """d from the averaged number of models that master, Laplace-smoothed."""
+    """d from the averaged number of models that master, at least half a model away from none and from all."""
     n = state.at_theta[0]
     for k in range(state.loading.size):
-        share = (state.mastered_at[0, k] + 1.0) / (n + 2.0)
+        share = min(max(state.mastered_at[0, k], 0.5), n - 0.5) / n
         state.intercept[k] = math.log(share / (1.0 - share))
 
 

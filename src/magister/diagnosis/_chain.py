@@ -19,6 +19,8 @@ BLOCKS = 16
 """Blocks of sums. When all are full each two become one, of twice the length."""
 DRAWS = 7
 """Draws stored with a block: 28 to 56 in the kept half of the blocks."""
+_FIRST = 200
+"""Sweeps that eight blocks have at first, unless there are more parallel sweeps; chains are checked after them."""
 TRACE = 10
 """Sweeps from one row of the trace to the next."""
 _PRIORS = {"flat": FLAT, "bernoulli": INDEPENDENT, "higher_order": HIGHER_ORDER}
@@ -29,9 +31,9 @@ class SaemOptions:
     """Options of a fit; the defaults are those that simulations and golden data were checked with.
 
     Attributes:
-        alpha_prior: `higher_order` (logit P(alpha_ik) = lambda_k theta_i + d_k), `bernoulli` (a share per attribute,
-            Laplace-smoothed) or `flat` (one half; overclaims mastery of weak models).
-        min_sweeps: sweeps of every chain at least.
+        alpha_prior: `higher_order` (logit P(alpha_ik) = lambda_k theta_i + d_k), `bernoulli` (a share per attribute)
+            or `flat` (one half; overclaims mastery of weak models).
+        min_sweeps: sweeps before chains may stop.
         max_sweeps: at most; chains stop where they are checked, so the last check within it ends them.
         starts: places that a chain tries; it goes on from the best. One is enough where no entry is open.
         parallel_sweeps: sweeps at first in which all is drawn at once from the sweep before.
@@ -232,8 +234,10 @@ class Run:
 def new_run(data: Data, start: Start, options: SaemOptions, key: tuple[int, int], stream: int) -> Run:
     """A chain before its first sweep; chains of another stream have other random numbers."""
     kind = _PRIORS[options.alpha_prior]
-    first_half = options.min_sweeps // 2
-    rules = Rules(*key, stream, kind, first_half, options.parallel_sweeps, options.damping, options.delta)
+    length = -(-max(2 * options.parallel_sweeps, min(options.min_sweeps, _FIRST)) // (BLOCKS // 2))
+    rules = Rules(
+        *key, stream, kind, BLOCKS // 4 * length, options.parallel_sweeps, options.damping, options.delta
+    )
     n_words, n_items = data.right_block.shape
     n_attributes = data.logit.shape[1]
     draws = Draws(
@@ -244,7 +248,7 @@ def new_run(data: Data, start: Start, options: SaemOptions, key: tuple[int, int]
     )
     return Run(
         *(data, rules, make_state(data, start), make_sums(data), draws),
-        *(-(-options.min_sweeps // (BLOCKS // 2)), 0, 0, np.zeros(0), np.zeros((3, 0))),
+        *(length, 0, 0, np.zeros(0), np.zeros((3, 0))),
     )
 
 

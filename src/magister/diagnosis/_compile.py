@@ -37,6 +37,10 @@ def kept_kernel(function: Callable[..., Any]) -> Any:
 
 
 def _folder() -> Path:
-    here = Path(__file__).parent
+    return folder_of(Path(__file__).parent)
+
+
+def folder_of(here: Path) -> Path:
+    """Where the compiled kernels of a folder are kept."""
     content = b"".join((here / name).read_bytes() for name in _KERNELS)
     return here / "__pycache__" / f"kernels-{hashlib.sha256(content).hexdigest()[:16]}"

@@ -143,7 +143,7 @@ def _done(runs: Sequence[Run], options: SaemOptions) -> bool:
     length = run.length * (2 if run.blocks == BLOCKS else 1)
     if run.sweep + 2 * length > options.max_sweeps:
         return True
-    return not judge(runs)[0]
+    return run.sweep >= options.min_sweeps and not judge(runs)[0]
 
 
 def _check_options(options: SaemOptions, seed: int, chains: int, threads: int | None) -> None:
