@@ -79,7 +79,7 @@ onstart:
 onsuccess:
     # A run of one module leaves the boards as they are; `make run` shows them itself, also when nothing was done.
     shown = set(workflow.dag_settings.targets) <= {"all"} and os.environ.get("MAGISTER_PROGRESS") != "1"
-    if shown and (LEAGUES or ARENAS):
+    if shown and (LEAGUES or ARENAS or STUDIES or SETS):
         shell("python -m scripts.boards.show >&2")
 
 

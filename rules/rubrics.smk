@@ -21,6 +21,12 @@ def set_options(wildcards, *names):
     return {name: options[name] for name in names}
 
 
+def own_options(wildcards, *names):
+    """Options that the rule's set has of its own, else those of all sets."""
+    own = FULL["rubrics"]["sets"][wildcards.set]
+    return {name: FULL["rubrics"][name] if own[name] is None else own[name] for name in names}
+
+
 def speakers_in(one):
     """Who can have a turn in each wave of a set's dialogues."""
     from magister.rubrics.reader import read_scenario
@@ -211,7 +217,7 @@ def judge_section(wildcards):
         models={name: model_params(name) for name in sorted({*one.models, wildcards.model})},
         candidates=one.models,
         **set_options(wildcards, "source"),
-        **rubric_options("judging"),
+        **own_options(wildcards, "judging"),
     )
 
 
@@ -255,7 +261,7 @@ rule judge_rubric_requests:
 
 def repair_section(wildcards):
     """How a judge's replies are read."""
-    return section(model=model_params(wildcards.model), **rubric_options("judging"))
+    return section(model=model_params(wildcards.model), **own_options(wildcards, "judging"))
 
 
 rule repair_score_requests:

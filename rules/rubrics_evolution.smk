@@ -233,7 +233,7 @@ rule diagnose_rubric:
             },
             candidates=set_of(wildcards).models,
             **set_options(wildcards, "judges"),
-            **rubric_options("judging", "checks"),
+            **own_options(wildcards, "judging", "checks"),
             statistics=FULL["statistics"],
         ),
     message:
@@ -337,7 +337,7 @@ rule rubric_profiles:
         section=lambda wildcards: section(
             candidates=set_of(wildcards).models,
             **set_options(wildcards, "judges"),
-            **rubric_options("judging"),
+            **own_options(wildcards, "judging"),
             statistics=FULL["statistics"],
         ),
     message:

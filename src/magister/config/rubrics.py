@@ -60,6 +60,11 @@ class RubricSet(Section):
         "fixed", description="`compat`: files of Elmes 0.1 are played as Elmes 0.1.13 does."
     )
 
+    judging: Judging | None = Field(None, description="How judges score here, in place of `rubrics.judging`.")
+    checks: MetricChecks | None = Field(
+        None, description="When a metric is flagged here, in place of `rubrics.checks`."
+    )
+
     @field_validator("scenarios")
     @classmethod
     def _scenario_files(cls, paths: list[str]) -> list[str]:
