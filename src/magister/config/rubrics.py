@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
@@ -24,9 +25,16 @@ def _below(path: str, folder: str, suffixes: tuple[str, ...]) -> str:
 class RubricDimension(Section):
     """What a rubric is about, in part."""
 
-    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = Field(description="Name: a-z, 0-9 and _.")
+    id: Name = Field(description="Its name: a-z, 0-9 and _.")
     weight: Real = Field(gt=0, le=1, description="Share of the score; the weights add up to 1.")
     desc: str = Field(min_length=1, description="What it says of a dialogue.")
+
+    @field_validator("id")
+    @classmethod
+    def _plain(cls, name: str) -> str:
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            raise ValueError(f"{name!r}: expected a-z, 0-9 and _, a letter first")
+        return name
 
 
 class RubricSet(Section):

@@ -130,7 +130,7 @@ def flag_checks(flags: pa.Table, diagnosis: pa.Table) -> list[Expectation]:
 def _parents(table: pa.Table, decisions: pa.Table) -> pa.Table:
     """Of each row the iteration that its own was refined from: the best one before."""
     before = table.select(["scenario"]).add_column(
-        0, "iteration", pc.subtract(table["iteration"].cast(pa.int64()), 1)
+        0, "iteration", pc.subtract(table["iteration"], pa.scalar(1, pa.int32()))
     )
     return taken(
         decisions, positions(before, decisions, ("iteration", "scenario")), ["best", "frozen", "stop"]

@@ -23,7 +23,7 @@ from magister.contracts.rubrics_score_tables import (
 )
 from magister.contracts.rubrics_tables import DIALOGUE_ASKED, DIALOGUES, TRANSCRIPTS
 
-_s, _i, _f, _b = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+_s, _i, _f, _b = pa.string(), pa.int32(), pa.float64(), pa.bool_()
 
 
 def of_iterations(contract: Contract) -> Contract:

@@ -8,7 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from magister.contracts._columns import Mask, absent, all_agree, member, numbers, positions, same, taken, true
+from magister.contracts._columns import (
+    Mask,
+    absent,
+    all_agree,
+    member,
+    numbers,
+    positions,
+    row_codes,
+    same,
+    taken,
+    true,
+)
 from magister.contracts._dialogue_checks import DIALOGUE
 from magister.contracts._rubric_plan import RubricPlan
 from magister.contracts.gate import Expectation, RowCheck, RowCount
@@ -195,16 +206,15 @@ def cells(dialogues: pa.Table, metrics: pa.Table) -> int:
     return int(np.nansum(numbers(one["count_all"]) * sizes))
 
 
-def medians(table: pa.Table, key: Sequence[str], value: str = "value") -> pa.Table:
-    """The median of each group's values, of those that are there; and how many."""
-    given = table.filter(pc.is_valid(table[value]))
-    ordered = given.sort_by([*((name, "ascending") for name in key), (value, "ascending")])
-    grouped = ordered.group_by(list(key), use_threads=False).aggregate([(value, "count")])
-    count = numbers(grouped[f"{value}_count"]).astype(np.int64)
-    start = np.cumsum(count) - count
-    values = numbers(ordered[value])
-    middle = (values[start + (count - 1) // 2] + values[start + count // 2]) / 2 if count.size else values
-    return grouped.append_column(value, pa.array(middle, pa.float64()))
+def medians(table: pa.Table, key: Sequence[str]) -> pa.Table:
+    """The median of `value` in each group, of what is there: a row a group."""
+    given = table.filter(pc.is_valid(table["value"]))
+    codes, values = row_codes(given, key), numbers(given["value"])
+    order = np.lexsort((values, codes))
+    _, start, count = np.unique(codes[order], return_index=True, return_counts=True)
+    middle = (values[order[start + (count - 1) // 2]] + values[order[start + count // 2]]) / 2
+    groups = given.select(list(key)).take(pa.array(order[start]))
+    return groups.append_column("value", pa.array(middle, pa.float64()))
 
 
 def panel_scores(scores: pa.Table) -> pa.Table:

@@ -22,7 +22,7 @@ def of_the_best(table: pa.Table, decisions: pa.Table) -> pa.Table:
     last = decisions.sort_by([("iteration", "ascending")])
     best = dict(zip(last["scenario"].to_pylist(), last["best"].to_pylist(), strict=True))
     chosen = pa.table(
-        {"scenario": pa.array(list(best), pa.string()), "best": pa.array(list(best.values()), pa.int64())}
+        {"scenario": pa.array(list(best), pa.string()), "best": pa.array(list(best.values()), pa.int32())}
     )
     facts = taken(chosen, positions(table, chosen, ("scenario",)), ["best"])
     return masked(table, numbers(table["iteration"]) == numbers(facts["best"]))

@@ -319,6 +319,8 @@ RUBRICS_BOARD = Contract(
     key=("set", "scenario", "model", "dim"),
     allowed=RUBRIC_STANDINGS.allowed,
     ranges=RUBRIC_STANDINGS.ranges,
+    # A project without rubrics has none.
+    may_be_empty=True,
 )
 
 RUBRICS_SCORE_CONTRACTS = (
