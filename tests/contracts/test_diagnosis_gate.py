@@ -126,6 +126,12 @@ def test_a_study_without_placebos_or_draws_keeps_every_promise() -> None:
     assert tables["support"]["support"].to_pylist() == ["undetermined"]
 
 
+def test_a_study_that_can_hold_nothing_out_keeps_every_promise() -> None:
+    tables = make_given(least_kept=100)
+    assert tables["placebo"].num_rows == 0
+    assert broken(diagnosis_expected(tables, GIVEN_PLAN)) == {}
+
+
 def supported() -> Tables:
     """A study whose checks are all passed, and the verdict that follows."""
     tables = diagnosis_tables()
