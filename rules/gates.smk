@@ -236,10 +236,7 @@ def diagnosis_plan(wildcards):
     """What a study was to hold."""
     study, options = study_of(wildcards), FULL["diagnosis"]
     fit = ("chains", "draws", "delta", "alpha_prior", "min_sweeps", "max_sweeps")
-    controls = (
-        *("share", "seed", "placebos", "replicates"),
-        *("least_models", "least_items", "alpha", "tolerance"),
-    )
+    controls = ("share", "seed", "placebos", "least_models", "least_items", "alpha", "tolerance")
     return section(
         kind=study.kind,
         truth=study.simulation.truth if study.simulation else "",

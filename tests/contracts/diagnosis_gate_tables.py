@@ -84,7 +84,7 @@ DIAGNOSIS_PLAN = DiagnosisPlan(
     screening=ScreeningPlan(2, 2, 0.05, 0.5, 10, 1.0, ("format_failed", "few_responses", "duplicate")),
     clusters=ClusterPlan((2, 3), 6, 4, 0.6, True),
     fit=FitPlan(4, 2, 0.05, "higher_order", 200, 5000),
-    controls=ControlPlan(0.1, 0, 19, 160, 10, 10, 0.05, 0.05),
+    controls=ControlPlan(0.1, 0, 19, 10, 10, 0.05, 0.05),
     level=0.95,
 )
 GIVEN_PLAN = replace(DIAGNOSIS_PLAN, kind="file", truth="", clusters=None)
@@ -257,24 +257,26 @@ def by_ability(given: ResponseMatrix) -> IrtFit:
     )
 
 
-def controls(given: ResponseMatrix, prior: QPrior, fit: SaemFit, plan: ControlPlan) -> Controls:
+def controls(
+    given: ResponseMatrix, prior: QPrior, fit: SaemFit, plan: ControlPlan, least_kept: int = 3
+) -> Controls:
     """Controls of a study whose models are fitted by `Guess`."""
     rules = Rules(plan.least_models, plan.least_items, plan.alpha, plan.tolerance)
-    wanted = Plan(plan.seed, plan.share, plan.placebos, plan.replicates, 0.95, least_kept=3)
+    wanted = Plan(plan.seed, plan.share, plan.placebos, 160, 0.95, least_kept)
     return run_controls(
         given, prior, fit.diagnostics, Fitters(Guess(), Guess(chains=1), by_ability), wanted, rules
     )
 
 
 def fitted(
-    grid: Grid, screening: pa.Table, prior: QPrior, attributes: pa.Table, plan: DiagnosisPlan
+    grid: Grid, screening: pa.Table, prior: QPrior, attributes: pa.Table, plan: DiagnosisPlan, **how: int
 ) -> Tables:
     """The tables of the fit, its controls and its profiles."""
     given = apply_screening(known_matrix(grid).matrix, screening)
     places = [prior.items.index(item) for item in given.items]
     prior = QPrior(given.items, prior.attributes, prior.reference[places], prior.probability[places])
     fit = Guess(plan.fit.chains, plan.fit.draws)(given, prior)
-    control = controls(given, prior, fit, plan.controls)
+    control = controls(given, prior, fit, plan.controls, **how)
     whole, chains = fit_tables(fit_record(fit))
     verdict, rungs = support_tables(control.verdict.document())
     rows = attributes.to_pylist()
@@ -379,7 +381,7 @@ def make_study(plan: DiagnosisPlan = DIAGNOSIS_PLAN) -> Tables:
     }
 
 
-def make_given(plan: DiagnosisPlan = GIVEN_PLAN) -> Tables:
+def make_given(plan: DiagnosisPlan = GIVEN_PLAN, **how: int) -> Tables:
     """All tables of a study of a file, with a Q-matrix that somebody gave."""
     _, made = simulated()
     grid = responses(made, plan.unparsed)
@@ -398,7 +400,7 @@ def make_given(plan: DiagnosisPlan = GIVEN_PLAN) -> Tables:
     return {
         **{"responses": grid_table(grid), "screening": screening, "rejected": rejected.table()},
         **{"prior": prior_table(prior), "attributes": attributes},
-        **fitted(grid, screening, prior, attributes, plan),
+        **fitted(grid, screening, prior, attributes, plan, **how),
     }
 
 

@@ -22,7 +22,7 @@ from diagnosis_gate_tables import (
     mastery_board_expected,
     mastery_board_tables,
 )
-from gate_tables import failed_names
+from gate_tables import entry_of, failed_names
 from test_gate_accepts import broken
 from test_gate_scripts import exit_code, outputs, written
 
@@ -124,6 +124,12 @@ def test_a_study_without_placebos_or_draws_keeps_every_promise() -> None:
     tables = make_given(plan)
     assert broken(diagnosis_expected(tables, plan)) == {}
     assert tables["support"]["support"].to_pylist() == ["undetermined"]
+
+
+def test_a_study_that_can_hold_nothing_out_keeps_every_promise() -> None:
+    tables = make_given(least_kept=100)
+    assert tables["placebo"].num_rows == 0
+    assert broken(diagnosis_expected(tables, GIVEN_PLAN)) == {}
 
 
 def supported() -> Tables:
@@ -327,3 +333,14 @@ def test_a_study_fitted_by_saem_keeps_every_promise(monkeypatch: pytest.MonkeyPa
     tables = make_given(plan)
     assert pc.count_distinct(tables["saem_trace"]["sweep"]).as_py() > 10
     assert broken(diagnosis_expected(tables, plan)) == {}
+
+
+def test_of_bytes_a_report_shows_how_many() -> None:
+    tables = diagnosis_tables()
+    cut = tables | {"saem_draws": changed(tables["saem_draws"], 0, mastery=b"\0")}
+    held, expectations = diagnosis_expected(cut)
+    own = [one for one in expectations if one.table == "saem_draws"]
+    report = run_gate("diagnosis", {"saem_draws": held["saem_draws"]}, own)
+    entry = entry_of(report, "saem_draws:mastery_of_models")
+    assert entry["first_failed_values"] == [{"mastery": "1 bytes"}]
+    assert "saem_draws" in json.dumps(report)

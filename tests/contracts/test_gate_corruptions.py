@@ -27,14 +27,27 @@ from corruptions import (
     ARENA_BOARD_BREAKS,
     ARENA_BREAKS,
     BOARD_BREAKS,
+    DIAGNOSIS_BREAKS,
     EXTERNAL_BREAKS,
+    GIVEN_BREAKS,
     ITEM_BREAKS,
     JUDGED_BREAKS,
     LEAGUE_BREAKS,
+    MASTERY_BOARD_BREAKS,
     Break,
     Row,
 )
 from corruptions.recount import with_recount
+from diagnosis_gate_tables import (
+    DIAGNOSIS_PLAN,
+    GIVEN_PLAN,
+    diagnosis_expected,
+    diagnosis_tables,
+    given_expected,
+    given_tables,
+    mastery_board_expected,
+    mastery_board_tables,
+)
 from gate_tables import (
     ABLATION_PLAN,
     EXTERNAL_PLAN,
@@ -84,6 +97,11 @@ MODULES = {
     "arena": Module(arena_tables(), unjudged_expected, ARENA_PLAN, ARENA_BREAKS),
     "arena_judged": Module(judged_tables(), judged_expected, JUDGED_PLAN, JUDGED_BREAKS),
     "arena_board": Module(arena_board_tables(), arena_board_expected, ARENA_PLAN, ARENA_BOARD_BREAKS),
+    "diagnosis": Module(diagnosis_tables(), diagnosis_expected, DIAGNOSIS_PLAN, DIAGNOSIS_BREAKS),
+    "diagnosis_given": Module(given_tables(), given_expected, GIVEN_PLAN, GIVEN_BREAKS),
+    "mastery_board": Module(
+        mastery_board_tables(), mastery_board_expected, DIAGNOSIS_PLAN, MASTERY_BOARD_BREAKS
+    ),
 }
 INPUT = {"teaching_board": "board"}
 SUITES = {name: module.suite() for name, module in MODULES.items()}

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from arena_gate_tables import arena_board_tables
+from diagnosis_gate_tables import mastery_board_tables
 from gate_tables import ITEMS_PLAN, PLAN, board_tables, external_tables, item_tables, teaching_tables
 
 from magister.contracts.schemas import CONTRACTS
@@ -98,11 +99,16 @@ def run_boards(folder: Path, tables: dict[str, pa.Table]) -> int:
     league = {name: getattr(PLAN, name) for name in ("teachers", "arms", "rounds")}
     arena = arena_board_tables()
     arenas = [name.removeprefix("ratings/") for name in arena if "/" in name]
-    arguments = ["--params", json.dumps({"leagues": {PLAN.league: league}, "arenas": arenas})]
+    mastery = mastery_board_tables()
+    studies = [name.removeprefix("mastery/") for name in mastery if "/" in name]
+    params = {"leagues": {PLAN.league: league}, "arenas": arenas, "studies": studies}
+    arguments = ["--params", json.dumps(params)]
     external = external_tables(PLAN)
     tables = {"meta": external["meta_evaluation"], "meta_names": external["meta_names"]} | tables
-    parts = {name: [table] for name, table in ({"arena_board": arena["arena_board"]} | tables).items()}
+    boards = {"arena_board": arena["arena_board"], "mastery_board": mastery["mastery_board"]}
+    parts = {name: [table] for name, table in (boards | tables).items()}
     parts["arena_ratings"] = [arena[f"ratings/{name}"] for name in arenas]
+    parts["mastery"] = [mastery[f"mastery/{name}"] for name in studies]
     arguments += [*written(folder, parts), *outputs(folder)]
     return exit_code(lambda: run_step("scripts.gates.validate_boards", validate_boards.run, arguments))
 
@@ -203,6 +209,19 @@ def test_the_gate_of_the_boards_names_a_rating_that_no_league_has(
     message = capsys.readouterr().err
     assert "arena_board: as_rated: expected as in the ratings of the league; 1 row(s)" in message
     assert f"league=small, scope={rows[0]['scope']}" in message
+
+
+def test_the_gate_of_the_boards_names_a_mastery_that_no_study_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board = mastery_board_tables()["mastery_board"]
+    rows = board.to_pylist()
+    rows[0]["p"] = 0.123
+    tables = board_tables() | {"mastery_board": pa.Table.from_pylist(rows, schema=board.schema)}
+    assert run_boards(tmp_path, tables) == 1
+    message = capsys.readouterr().err
+    assert "mastery_board: as_profiled: expected as in the profiles of the study; 1 row(s)" in message
+    assert f"study=file, model={rows[0]['model']}" in message
 
 
 def test_the_gate_of_the_boards_misses_a_teacher_that_nobody_looked_up(

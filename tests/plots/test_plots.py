@@ -386,7 +386,7 @@ def test_of_many_models_attributes_and_items_the_first_are_shown_and_the_rest_co
     who = [f"m{n:04d}" for n in range(300)]
     svg = plots.mastery_map(tables.mastery(who, attributes=70), "sums")
     _, about = parsed(svg)
-    assert "Shown: 40 of 300 models, those with the highest mean." in about
+    assert "Shown: 40 of 300 models, evenly from the highest mean to the lowest." in about
     assert "Shown: 60 of 70 attributes, the first by name." in about
     assert (
         "Shown: 40 of 300 items, those with most changes."

@@ -80,7 +80,6 @@ class ControlPlan:
     share: float
     seed: int
     placebos: int
-    replicates: int
     least_models: int
     least_items: int
     alpha: float

@@ -351,7 +351,7 @@ def attribute_checks(
             )
         )
         stable = absent(table["stability"])
-        pure = np.ones(table.num_rows, dtype=bool)
+        pure = absent(table["purity"]) & absent(table["item_type"])
         kept = true(pc.equal(table["label_source"], "given"))
     else:
         items, stability, purity, kind = _shares(table, clusters)
@@ -402,6 +402,9 @@ def attribute_checks(
             stable,
         ),
         check(
-            "purity_of_items", ("purity", "item_type"), "the commonest type of its items, and its share", pure
+            "purity_of_items",
+            ("purity", "item_type"),
+            "the commonest type of its items, and its share; none of a given Q-matrix",
+            pure,
         ),
     ]

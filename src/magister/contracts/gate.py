@@ -163,6 +163,8 @@ def _shown(value: Any) -> Any:
     """A value as a report shows it: JSON, and short."""
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
     if isinstance(value, list):
         return [_shown(part) for part in value[:26]]
     return value if not isinstance(value, str) or len(value) <= _TEXT else f"{value[: _TEXT - 4]} ..."

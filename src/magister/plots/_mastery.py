@@ -56,7 +56,8 @@ def mastery_map(mastery: pa.Table, study: str) -> str:
 
     Returns:
         SVG. What is undetermined, or known from the prior alone, has a sign of its own. A study that the controls do
-        not support is grey, and says so. Of many models the first are shown, with the mean of all below.
+        not support is grey, and says so. Of many models some are shown, evenly by rank, with the
+        mean of all below.
     """
     rows = mastery.to_pylist()
     with style():
@@ -71,12 +72,14 @@ def mastery_map(mastery: pa.Table, study: str) -> str:
             by_model.setdefault(row["model"], {})[row["attribute"]] = row
         p = {model: [found[name]["p"] for name in attributes] for model, found in sorted(by_model.items())}
         order = sorted(p, key=lambda model: (-sum(p[model]), model))
-        shown, across = order[:MOST_ROWS], attributes[:MOST_COLUMNS]
+        # From the first to the last: the first alone would master everything.
+        places = np.linspace(0, len(order) - 1, min(len(order), MOST_ROWS)).round().astype(int)
+        shown, across = [order[place] for place in places.tolist()], attributes[:MOST_COLUMNS]
         caption = [
             f"Study {study}. {counted(len(order), 'model')}, {counted(len(attributes), 'attribute')}. Darker: a higher "
             "posterior probability; mastered from 0.8, not up to 0.2. Dots: no answered item tells of the "
             "attribute, the shade is the prior's.",
-            *_cut(len(order), MOST_ROWS, "models", "those with the highest mean"),
+            *_cut(len(order), MOST_ROWS, "models", "evenly from the highest mean to the lowest"),
             *_cut(len(attributes), MOST_COLUMNS, "attributes", "the first by name"),
         ]
         if support != "supported":
@@ -148,7 +151,9 @@ def q_map(entries: pa.Table, study: str) -> str:
             for item, found in by_item.items()
         }
         order = sorted(by_item, key=lambda item: (-changed[item], item))
-        shown, across = order[:MOST_ROWS], attributes[:MOST_COLUMNS]
+        # From the first to the last: the first alone would master everything.
+        places = np.linspace(0, len(order) - 1, min(len(order), MOST_ROWS)).round().astype(int)
+        shown, across = [order[place] for place in places.tolist()], attributes[:MOST_COLUMNS]
         counts = {name: sum(row["pattern"] == name for row in rows) for name in ("kept", "added", "dropped")}
         caption = [
             f"Study {study}. {counted(len(order), 'item')}, {counted(len(attributes), 'attribute')}; entries: "
