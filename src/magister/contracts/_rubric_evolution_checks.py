@@ -37,6 +37,8 @@ def shares(scores: pa.Table, metrics: pa.Table) -> dict[str, Floats]:
     left = masked(scores, positions(scores, some, group) < 0)
     judged = pa.concat_tables([some, left])
     judged = judged.filter(pc.not_equal(judged["status"], "vetoed"))
+    # Scores of metrics that there are not are found elsewhere.
+    judged = masked(judged, positions(judged, metrics, METRIC) >= 0)
     panel = panel_scores(judged)
     at = positions(panel, metrics, METRIC)
     value, size = numbers(panel["value"]), metrics.num_rows
@@ -106,9 +108,8 @@ def flag_checks(flags: pa.Table, diagnosis: pa.Table) -> list[Expectation]:
     facts = taken(diagnosis, place, ["value", "n"])
     value = numbers(flags["value"])
     few = true(pc.equal(flags["flag"], "insufficient_data"))
-    alone = positions(masked(flags, ~few), masked(flags, few), METRIC) < 0
-    only = np.ones(flags.num_rows, dtype=bool)
-    only[~few] = alone
+    with_few, with_other = (positions(flags, masked(flags, some), METRIC) >= 0 for some in (few, ~few))
+    only = ~(with_few & with_other)
     alike = (np.isnan(value) | close(value, numbers(facts["value"]))) & (
         numbers(flags["n"]) == numbers(facts["n"])
     )
@@ -248,7 +249,9 @@ def decision_checks(decisions: pa.Table, metrics: pa.Table, plan: RubricPlan) ->
         for place, row in rows:
             frozen[place] = row["frozen"] == stopped
             if not row["frozen"]:
-                child[place] = row["parent_sha"] == (winner["rubric_sha"] if winner else "")
+                # A version in which nothing could be rewritten is the best one itself.
+                old = winner["rubric_sha"] if winner else ""
+                child[place] = old in (row["parent_sha"], row["rubric_sha"])
                 if winner is None or _beats(row["value"], winner["value"], plan.min_delta):
                     winner = row
             best[place] = winner is not None and row["best"] == winner["iteration"]
@@ -324,6 +327,7 @@ def drift_checks(
     """Distances of panel and experts on the anchors, counted again."""
     name = "drift"
     judged = panel_scores(anchor_scores.filter(pc.not_equal(anchor_scores["status"], "vetoed")))
+    judged = masked(judged, positions(judged, metrics, METRIC) >= 0)
     at = positions(judged, experts, ("scenario", "dialogue_id", "metric_id"))
     both = masked(judged, at >= 0)
     gap = numbers(both["value"]) - numbers(experts["value"].take(pa.array(at[at >= 0])))
