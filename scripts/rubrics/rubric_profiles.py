@@ -23,7 +23,9 @@ def run(step: Step) -> None:
         metrics.append(metric_scores(scores[best][name]))
         totals.append(dialogue_scores(metrics[-1], rubric, options.missing))
         standings.append(board_rows(metrics[-1], rubric, best, options.missing, drawn, models))
-        documents_beside[name] = beside(agreements[best][name], [one[name] for one in decisions])
+        documents_beside[name] = beside(
+            agreements[best][name], [one[name] for one in decisions], scores[best][name]
+        )
     step.write("metrics", together(metrics, "rubric_metric_scores"), "rubric_metric_scores")
     step.write("totals", together(totals, "rubric_dialogue_scores"), "rubric_dialogue_scores")
     step.write("standings", together(standings, "rubric_standings"), "rubric_standings")

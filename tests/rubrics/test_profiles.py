@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -166,3 +167,13 @@ def test_beside_the_board_stand_agreement_flags_and_the_rubrics_way() -> None:
     assert found["flags"] == {"a": ["too_strict"]}
     assert found["evolution"] == "best of 1 iteration is number 0; stopped: patience"
     assert found["objective"] == [{"iteration": 0, "value": 0.5, "terms": {"missing": 0.0}}]
+
+
+def test_a_judge_that_failed_is_named_with_its_numbers() -> None:
+    lost = scores(MADE, RULES, status=lambda name, t, m: "parse_error" if t == 0 else "")
+    found = beside(judge_agreement(lost, PLAN), [], lost)
+    assert set(found["judges"]) == {"ann", "bob"}
+    assert found["judges"]["ann"]["parse_error"] > 0
+    text = render_text(rubrics_board({"ours": board()}), {"ours": {"sums": found}})
+    assert re.search(r"judge ann: \d+ of \d+ scores; parse error \d+", text)
+    assert beside(judge_agreement(lost, PLAN), [], scores(MADE, RULES))["judges"] == {}

@@ -206,8 +206,10 @@ def rubrics_export(
     read = {one.name: one for one in map(read_scenario, map(Path, sets[name].scenarios))}
     played = with_tasks(read[scenario], _document(at / "tasks.json")[scenario], str(at / "tasks.json"))
     missing = "not there yet. Run: snakemake --cores all"
-    tables = [read_parquet(at / f"{table}.parquet", missing) for table in ("transcripts", "dialogues")]
-    dialogues = heard_dialogues(*tables, played)
+    transcripts, ends = (
+        read_parquet(at / f"{table}.parquet", missing) for table in ("transcripts", "dialogues")
+    )
+    dialogues = heard_dialogues(transcripts, ends, played)
     made = {
         "rubric.json": json.dumps(rubric_document(rubric), ensure_ascii=False, indent=1, sort_keys=True)
         + "\n",

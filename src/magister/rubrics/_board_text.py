@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from magister.contracts.rubrics_score_tables import OVERALL
+from magister.contracts.rubrics_score_tables import OVERALL, SCORED
 from magister.display import escape_markdown as escape
 from magister.display import ljust, shorten, wrap
 
@@ -182,6 +182,14 @@ def _notes(rows: Sequence[Row], document: Mapping[str, Any]) -> list[str]:
     agreement = document.get("agreement")
     if agreement:
         notes.append(f"judges: {agreement}")
+    for judge, found in sorted((document.get("judges") or {}).items()):
+        scored = sum(count for status, count in found.items() if status in SCORED)
+        failed = ", ".join(
+            f"{status.replace('_', ' ')} {count}"
+            for status, count in sorted(found.items())
+            if status not in SCORED
+        )
+        notes.append(f"judge {judge}: {scored} of {sum(found.values())} scores; {failed}")
     flags = document.get("flags") or {}
     if flags:
         told = "; ".join(f"{name} {', '.join(sorted(found))}" for name, found in sorted(flags.items()))
