@@ -112,6 +112,7 @@ def diagnose(
     p_star: Annotated[float, typer.Option(help="Prior of an entry of --q.")] = 0.8,
     method: Annotated[Method, typer.Option(help="exact_em: --q as it is, up to 12.")] = Method.saem,
     chains: Annotated[int, typer.Option(min=1, help="Chains of SAEM.")] = 4,
+    sweeps: Annotated[int, typer.Option(min=200, help="Most sweeps of a chain.")] = 5000,
     placebos: Annotated[int, typer.Option(min=0, help="Shuffled priors; a verdict needs 19.")] = 19,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
     rejected: Annotated[
@@ -158,7 +159,9 @@ def diagnose(
 
     for note in believed.notes:
         echo(f"{note}.", err=quiet)
-    options = FitOptions(method=method.value, chains=chains, placebos=placebos, seed=seed)
+    options = FitOptions(method=method.value, chains=chains, sweeps=sweeps, placebos=placebos, seed=seed)
+    # Large studies take minutes.
+    echo(f"Fitting; then {placebos + 3} fits for the controls ...", err=True)
     profiles = fit_profiles(matrix, believed, options)
     # Before anything is printed: a reader of the pipe may stop early.
     _write_tables(out, tables | dict(profiles.tables), profiles)

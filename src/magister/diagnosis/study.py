@@ -27,6 +27,8 @@ LEAST_ITEMS = 8
 """Of an attribute that is made from texts: fewer tell too little of a model."""
 TRIED = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 28, 32, 40)
 """Numbers of attributes that are tried where none is given."""
+PLACEBO_SWEEPS = 1000
+"""Most sweeps of fits under shuffled priors, and of the one that they are held against."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class FitOptions:
         method: `saem`, which may correct the Q-matrix, or `exact_em`, which takes it as it is; the controls are fitted
             by SAEM either way.
         chains: of SAEM.
+        sweeps: most of a chain; fits under shuffled priors have `PLACEBO_SWEEPS` at most.
         placebos: shuffled priors; without at least 19 no verdict is reached.
         level: of intervals.
         seed: of all randomness.
@@ -61,6 +64,7 @@ class FitOptions:
 
     method: Literal["saem", "exact_em"] = "saem"
     chains: int = 4
+    sweeps: int = 5000
     placebos: int = 19
     level: float = 0.95
     seed: int = 0
@@ -174,23 +178,25 @@ def fit_profiles(matrix: ResponseMatrix, believed: Believed, options: FitOptions
         mastery_table,
     )
     from magister.diagnosis.qmatrix_tables import prior_table
-    from magister.diagnosis.saem import fit_saem
+    from magister.diagnosis.saem import SaemOptions, fit_saem
 
     def fitted(
-        chains: int, responses: ResponseMatrix, prior: QPrior, seed: int, held_out: HeldOut
+        chains: int, sweeps: int, responses: ResponseMatrix, prior: QPrior, seed: int, held_out: HeldOut
     ) -> SaemFit:
         cells = (held_out.rows, held_out.columns)
-        return fit_saem(responses, prior, seed=seed, chains=chains, held_out=cells)
+        short = SaemOptions(max_sweeps=sweeps)
+        return fit_saem(responses, prior, seed=seed, chains=chains, options=short, held_out=cells)
 
     prior = aligned(believed.prior, matrix.items)
     exact = None
     if options.method == "exact_em":
         prior = replace(prior, probability=prior.reference.astype(np.float64))
         exact = _exact(matrix, prior)
-    fit = fit_saem(matrix, prior, seed=options.seed, chains=options.chains)
+    whole = SaemOptions(max_sweeps=options.sweeps)
+    fit = fit_saem(matrix, prior, seed=options.seed, chains=options.chains, options=whole)
     fitters = Fitters(
-        profile=lambda *given: fitted(options.chains, *given),
-        placebo=lambda *given: fitted(1, *given),
+        profile=lambda *given: fitted(options.chains, options.sweeps, *given),
+        placebo=lambda *given: fitted(1, min(options.sweeps, PLACEBO_SWEEPS), *given),
         irt=fit_2pl,
     )
     plan = Plan(seed=options.seed, placebos=options.placebos, level=options.level)
