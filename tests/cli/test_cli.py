@@ -38,6 +38,9 @@ COMMANDS = (
     ("arena", "import"),
     ("plan", "arena"),
     ("select",),
+    ("rubrics", "grid"),
+    ("rubrics", "lint"),
+    ("rubrics", "run"),
 )
 HOSTILE = "[red]x[/red] \x1b[31mred\x1b]0;title\x07 \u202e\r\nnext\x00"
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from magister.cli import arena, board, items, models, plan
+from magister.cli import arena, board, items, models, plan, rubrics
 from magister.cli.diagnose import EXAMPLE as DIAGNOSE_EXAMPLE
 from magister.cli.diagnose import diagnose
 from magister.cli.rate import EXAMPLE as RATE_EXAMPLE
@@ -34,6 +34,7 @@ app.add_typer(items.app, name="items")
 app.add_typer(board.app, name="board")
 app.add_typer(plan.app, name="plan")
 app.add_typer(arena.app, name="arena")
+app.add_typer(rubrics.app, name="rubrics")
 app.command(epilog="Example: magister restore --remote archive")(restore)
 app.command("diagnose", epilog=DIAGNOSE_EXAMPLE)(diagnose)
 app.command("rate", epilog=RATE_EXAMPLE)(rate)

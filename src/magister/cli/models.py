@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from magister.cli._printing import Format, FormatOption, ParamsOption, print_rows
+from magister.cli._speakers import weights_files
 from magister.errors import UserError
 
 app = typer.Typer(no_args_is_help=True, help="The configured models.")
@@ -21,7 +22,6 @@ def models_check(
     form: FormatOption = Format.text,
 ) -> None:
     """Ask each configured model one tiny question. Exit code 1 if one does not answer."""
-    from magister.config.base import LocalFile
     from magister.config.params import load_params
     from magister.llm import check_models
 
@@ -30,15 +30,7 @@ def models_check(
     if unknown:
         raise UserError(f"{params}: no model {', '.join(unknown)}; known: {', '.join(sorted(models))}")
     chosen = {name: model for name, model in models.items() if not only or name in only}
-    weights = {}
-    for name, model in chosen.items():
-        if isinstance(model.weights, LocalFile):
-            weights[name] = Path(model.weights.path)
-        elif model.weights is not None:
-            path = Path("data/raw/models") / Path(model.weights.member).name
-            if not path.is_file():
-                raise UserError(f"{path}: not fetched yet. Run: snakemake --cores 1 {path.as_posix()}")
-            weights[name] = path
+    weights = weights_files(chosen)
     results = check_models(chosen, weights=weights)
     print_rows([asdict(result) for result in results], form)
     if not all(result.ok for result in results):

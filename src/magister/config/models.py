@@ -46,6 +46,10 @@ PLAYED = {
     "responder": ("models",),
     "pair_judge": ("judges",),
     "similarity_judge": ("similarity judges",),
+    "rubric_teacher": (),
+    "rubric_student": (),
+    "rubric_judge": (),
+    "rubric_writer": (),
 }
 """Of each shipped player that reads its prompts the roles in a league that it can play."""
 

@@ -24,6 +24,20 @@ class Speaker:
     model: ModelConfig
     fingerprint: dict[str, Any]
 
-    def request(self, messages: Sequence[Mapping[str, Any]], max_tokens: int, sample: int = 0) -> Request:
-        """The request row that puts a conversation to this model."""
-        return build_request(self.fingerprint, chat_body(self.model, messages, max_tokens), sample)
+    def request(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        max_tokens: int,
+        sample: int = 0,
+        response_format: Mapping[str, Any] | None = None,
+    ) -> Request:
+        """The request row that puts a conversation to this model.
+
+        Args:
+            messages: the conversation.
+            max_tokens: reply limit.
+            sample: index of a repeated draw.
+            response_format: the JSON schema that the reply has to follow, for engines that hold it to one.
+        """
+        body = chat_body(self.model, messages, max_tokens, response_format)
+        return build_request(self.fingerprint, body, sample)

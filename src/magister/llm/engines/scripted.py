@@ -20,6 +20,7 @@ from magister.llm.engines import Deliver
 _PLAYER_MODULES = (
     *("magister.items.players", "magister.teaching.players"),
     *("magister.arena.players", "magister.arena.similarity_players"),
+    "magister.rubrics.players",
 )
 
 
