@@ -3,10 +3,9 @@
 import pyarrow as pa
 
 from magister.diagnosis.item_files import diagnosed_items, read_items, texts_of
-from magister.diagnosis.log_files import LogForm, read_logs
-from magister.diagnosis.matrix_files import MatrixForm, read_matrix
 from magister.errors import UserError
 from scripts.choices import league_items
+from scripts.diagnosis.imported import imported
 from scripts.step import Step, run_step
 
 
@@ -16,11 +15,7 @@ def _items(step: Step) -> pa.Table:
         return diagnosed_items(league_items(step), step.params["item_type"])
     if step.inputs.get("items_file"):
         return read_items(step.path("items_file"), step.params["columns"])
-    form = step.params["form"]
-    if step.params["kind"] == "logs":
-        found = read_logs(step.inputs["files"], LogForm(**form)).items
-    else:
-        found = read_matrix(step.path("files"), MatrixForm(**form | {"ignore": tuple(form["ignore"])})).items
+    found = imported(step).items
     if found is None:
         raise UserError(
             f"{step.inputs['files'][0]}: no texts of items; give an items file with item_id and text, or question and "

@@ -2,19 +2,14 @@
 
 import sys
 
-from magister.diagnosis.log_files import LogForm, read_logs
-from magister.diagnosis.matrix_files import MatrixForm, read_matrix
 from magister.diagnosis.responses import grid_table
+from scripts.diagnosis.imported import imported
 from scripts.step import Step, run_step
 
 
 def run(step: Step) -> None:
     """Write every model x item, and what could not be read."""
-    if step.params["kind"] == "logs":
-        found = read_logs(step.inputs["files"], LogForm(**step.params["form"]))
-    else:
-        form = step.params["form"]
-        found = read_matrix(step.path("files"), MatrixForm(**form | {"ignore": tuple(form["ignore"])}))
+    found = imported(step)
     for note in found.notes:
         print(f"{step.wildcards['study']}: {note}", file=sys.stderr)
     step.write("responses", grid_table(found.grid), "response_matrix")

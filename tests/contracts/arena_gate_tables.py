@@ -41,7 +41,7 @@ from magister.contracts.arena_tables import ANNOTATOR_KINDS, ARENA_ASKED, ARENA_
 from magister.contracts.gate import Suite
 from magister.embeddings import vector_table
 from magister.embeddings._embed import Embedded
-from magister.llm import Request, Response, Speaker, fingerprint, uniform
+from magister.llm import Request, Response, Speaker, uniform
 from magister.prompts import load_prompt
 
 PROMPTS = Path(__file__).resolve().parents[2] / "prompts"
@@ -80,9 +80,9 @@ def statistics(plan: ArenaPlan) -> dict[str, Any]:
 
 
 def speaker(name: str) -> Speaker:
-    """Somebody who can be asked."""
+    """Somebody who can be asked; what is drawn for it stays when settings of models are added."""
     model = ModelConfig(engine="scripted", script="echo", system=name)
-    return Speaker(name, model, fingerprint(name, model, None))
+    return Speaker(name, model, {"model": name})
 
 
 def replies(asked: Speaker, task: str, requests: Sequence[Request], say: Say) -> dict[str, Response]:

@@ -291,6 +291,7 @@ def test_a_broken_rule_is_named_with_its_row(module: str, table: str, rule: str,
     source = INPUT.get(way.table or table, way.table or table)
     rows = MODULES[module].tables[source].to_pylist()
     places = [place for place, row in enumerate(rows) if way.where(row)]
+    assert places, "no row of the good tables can be broken in this way"
     place = places[drawn % len(places)]
     row = way.apply(rows[place])
     changed = with_row(MODULES[module].tables[source], place, row)

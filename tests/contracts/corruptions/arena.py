@@ -59,6 +59,15 @@ def _other_comparison(row: Row) -> Values:
     return {name: other[name] for name in ("scenario", "instruction_id", "model_1", "model_2")}
 
 
+def is_shown(row: Row) -> bool:
+    """Whether a selection's comparison is on the sheet."""
+    pair = {row["model_a"], row["model_b"]}
+    return any(
+        key["instruction_id"] == row["instruction_id"] and {key["model_1"], key["model_2"]} == pair
+        for key in _rows("sheet_key")
+    )
+
+
 def is_bobs(row: Row) -> bool:
     """Whether `jim` judges a response of `bob`, who judges too."""
     (shown,) = [key for key in _rows("sheet_key") if key["comparison_id"] == row["comparison_id"]]
@@ -153,7 +162,7 @@ ARENA_BREAKS: dict[str, dict[str, Break]] = {
         ),
         "objective_of_its_parts": Break({"penalty": 0.5}, lambda row: row["arm"] == "random"),
         "chance_of_its_draw": Break({"inclusion_probability": 0.5}, lambda row: row["arm"] == "discrepant"),
-        "shown_or_listed": Break({"instruction_id": "nobody"}, also=more("instruction_of_scenario")),
+        "shown_or_listed": Break({"instruction_id": "nobody"}, is_shown, also=more("instruction_of_scenario")),
     },
     "sheet_missing": {
         "row_of_selections": Break({"row": 9999}),
