@@ -70,6 +70,10 @@ if workflow.exec_mode == ExecMode.DEFAULT:
 
 
 onstart:
+    if workflow.local_exec:
+        # Its limit of jobs per second is for clusters. With it, every pass of the scheduler that finds a job ready
+        # asks for one more a second later, and as jobs end the passes add up to a core of work.
+        workflow.scheduler.job_rate_limiter = None
     try:
         BRIDGE.guard(touching=workflow.touch)
     except UserError as error:

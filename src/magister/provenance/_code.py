@@ -10,6 +10,7 @@ from pathlib import Path
 _ROOTS = {"magister": Path("src/magister"), "scripts": Path("scripts")}
 
 
+@cache
 def _module_file(name: str, root: Path) -> Path | None:
     head, *rest = name.split(".")
     if head not in _ROOTS:

@@ -1,0 +1,1 @@
+"""Any number, traced and recomputed: what reads lineage back."""
