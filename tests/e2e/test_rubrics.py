@@ -61,6 +61,7 @@ def rubric_params(iterations: int, judges: list[str], **writer: Any) -> dict[str
                     "source": "scenegen",
                     "writer": "writer",
                     "iterations": iterations,
+                    "max_turns": 3,
                 }
             },
             "scenegen": {"metrics": 4},
@@ -91,7 +92,7 @@ def decisions(project: Project, iterations: int) -> list[dict[str, Any]]:
 def repaired(new_project: NewProject) -> Project:
     """A set whose first rubric has a lenient, a strict and a vague metric, built by a run that nobody disturbed."""
     params = rubric_params(
-        3, ["ann", "bob"], personalisation="lenient", pedagogy="strict", creativity="vague"
+        2, ["ann", "bob"], personalisation="lenient", pedagogy="strict", creativity="vague"
     )
     project = with_scenario(new_project(params))
     assert planned_jobs(project) == count_jobs_of(project)
@@ -111,15 +112,15 @@ def count_jobs_of(project: Project) -> int:
 
 
 def test_three_flawed_metrics_are_repaired_and_after_the_stop_nobody_is_called(repaired: Project) -> None:
-    found = decisions(repaired, 3)
+    found = decisions(repaired, 2)
     assert set(found[0]["flags"]) == {"personalisation_1", "pedagogy_1", "creativity_1"}
     stop = next(number for number, one in enumerate(found) if one.get("stop"))
-    assert stop <= 3
+    assert stop <= 2
     assert found[stop]["stop_reason"] == "nothing_flagged"
     assert found[stop]["flags"] == {}
     assert all(one == {"status": "frozen", "same_as": stop} for one in found[stop + 1 :])
     later = [
-        path for i in range(stop + 1, 4) for path in (repaired.path / f"{SET}/{i}").rglob("*.requests.jsonl")
+        path for i in range(stop + 1, 3) for path in (repaired.path / f"{SET}/{i}").rglob("*.requests.jsonl")
     ]
     assert len(later) > 20
     assert all(path.read_bytes() == b"" for path in later)
@@ -141,7 +142,7 @@ def test_a_set_whose_run_was_killed_in_mid_dialogue_goes_on_to_the_same_bytes(
     repaired: Project, new_project: NewProject
 ) -> None:
     project = with_scenario(new_project(repaired.params()))
-    for moment in ("0/waves/2/pupil.requests.jsonl", "0/waves/5/turns.parquet", "0/judge/ann.asked.parquet"):
+    for moment in ("0/waves/2/pupil.requests.jsonl", "0/judge/ann.asked.parquet"):
         process = start(project)
         wait_for(project.path / SET / moment, process)
         kill(process)
