@@ -15,10 +15,10 @@ from magister.wheels import fetch_wheel_file
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# The same examples on every run of the continuous integration; new ones at every run elsewhere.
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# The same examples on every run of the continuous integration; new ones at every run elsewhere. No test is timed.
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("here", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
 @pytest.fixture(scope="session")
