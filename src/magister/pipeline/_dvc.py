@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from configparser import ConfigParser
+from configparser import Error as ConfigError
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +17,9 @@ from typing import Any
 
 from magister.config.params import read_yaml
 from magister.errors import UserError
+
+STORE = "store"
+"""Folder of the answers of models, tracked on its own by `store.dvc`."""
 
 
 def in_stage() -> str | None:
@@ -49,6 +54,19 @@ class DvcProject:
     def exists(self) -> bool:
         """Whether DVC is set up here."""
         return (self.root / ".dvc").is_dir() and (self.root / "dvc.yaml").is_file()
+
+    @property
+    def versioned(self) -> bool:
+        """Whether DVC can record anything here: it wants a git repository, unless its configuration says otherwise."""
+        here = self.root.resolve()
+        if any((folder / ".git").exists() for folder in (here, *here.parents)):
+            return True
+        settings = ConfigParser()
+        try:
+            settings.read([here / ".dvc" / "config", here / ".dvc" / "config.local"], encoding="utf-8")
+            return settings.getboolean("core", "no_scm", fallback=False)
+        except (ConfigError, ValueError):
+            return False
 
     @cached_property
     def stages(self) -> dict[str, dict[str, Any]]:
@@ -88,6 +106,13 @@ class DvcProject:
         """The file of DVC's cache with this content, if the cache holds it."""
         path = self._cache / md5[:2] / md5[2:]
         return path if path.is_file() else None
+
+    def recorded(self) -> dict[str, str]:
+        """Path -> hash of every file or folder that `dvc.lock` records as made by a stage, and `store.dvc` as kept."""
+        stages = _read(self.root / "dvc.lock").get("stages", {}).values()
+        outs = [out for stage in stages for out in stage.get("outs", [])]
+        outs += _read(self.root / f"{STORE}.dvc").get("outs", [])
+        return {str(out.get("path")): str(out.get("md5", "")) for out in outs}
 
     @cached_property
     def certified(self) -> dict[str, str]:
