@@ -58,7 +58,7 @@ def write_jobs(workflow: Any, path: Path) -> int:
     """
     if workflow.dag is None:
         return 0
-    dag, persistence = workflow.dag, workflow.persistence
+    dag = workflow.dag
     stale = set(dag.needrun_jobs())
     found = []
     for job in dag.jobs:
@@ -78,7 +78,7 @@ def write_jobs(workflow: Any, path: Path) -> int:
                 params=None if section is None else json.loads(section),
                 command=command[1] if command else "",
                 stale=str(dag.reason(job)) if job in stale else None,
-                known=all(persistence.metadata(output) is not None for output in outputs),
+                known=workflow.persistence.has_metadata(job),
             )
         )
     found.sort(key=lambda job: job.outputs)

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from magister.errors import UserError
 
@@ -26,11 +26,11 @@ def folder_md5(md5s: Mapping[str, str], folder: str) -> str:
         md5s: path -> md5 of files, of this folder and of others.
         folder: its path.
     """
-    inside = PurePosixPath(folder)
+    inside = f"{folder}/"
     entries = [
-        {"md5": md5, "relpath": PurePosixPath(path).relative_to(inside).as_posix()}
+        {"md5": md5, "relpath": path.removeprefix(inside)}
         for path, md5 in md5s.items()
-        if PurePosixPath(path).is_relative_to(inside)
+        if path.startswith(inside)
     ]
     entries.sort(key=lambda entry: entry["relpath"])
     text = json.dumps(entries, sort_keys=True)
@@ -41,7 +41,7 @@ def recorded_md5(md5s: Mapping[str, str], path: str) -> str | None:
     """The hash by which DVC records a path: that of a file, or of a folder; None where there is neither."""
     if path in md5s:
         return md5s[path]
-    if any(PurePosixPath(name).is_relative_to(path) for name in md5s):
+    if any(name.startswith(f"{path}/") for name in md5s):
         return folder_md5(md5s, path)
     return None
 
@@ -100,10 +100,6 @@ def update_manifest(path: Path, md5s: Mapping[str, str], folders: Iterable[str])
         folders: paths.
     """
     old = read_manifest(path) if path.is_file() else {}
-    gone = [PurePosixPath(folder) for folder in folders]
-    kept = {
-        name: md5
-        for name, md5 in old.items()
-        if not any(PurePosixPath(name).is_relative_to(folder) for folder in gone)
-    }
+    gone = tuple(f"{folder}/" for folder in folders)
+    kept = {name: md5 for name, md5 in old.items() if not name.startswith(gone)}
     write_manifest(path, kept | dict(md5s))
