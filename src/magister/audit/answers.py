@@ -102,6 +102,10 @@ def _stored(folder: Path) -> tuple[dict[bytes, set[bytes]], list[tuple[str, str]
     return found, torn
 
 
+def _named(key: bytes) -> str:
+    return f"custom_id {key.decode('utf-8', 'replace')}"
+
+
 def _digest(text: bytes) -> bytes:
     return hashlib.blake2b(text, digest_size=16).digest()
 
@@ -134,16 +138,16 @@ def _compare(
             continue
         key = row[2]
         answered.append(key)
-        place += f", custom_id {key.decode('utf-8', 'replace')}"
+        place += f", {_named(key)}"
         if key not in stored:
             problems.append((place, "a response", "an answer in the store"))
         elif _digest(row[1]) not in stored[key]:
             problems.append((place, "another response", "the answer in the store"))
     if answered != keys:
         missing, known = set(keys) - set(answered), set(keys)
-        problems += [(f"custom_id {key.decode()}", "no response", "one") for key in keys if key in missing]
+        problems += [(_named(key), "no response", "one") for key in keys if key in missing]
         problems += [
-            (f"custom_id {key.decode()}", "a response", f"no such request in {asked.name}")
+            (_named(key), "a response", f"no such request in {asked.name}")
             for key in answered
             if key and key not in known
         ]

@@ -63,7 +63,7 @@ def places(path: Path, recorded: Path, limit: int = 3) -> tuple[list[Place], int
         The first places in which they differ, and how many there are. None where the bytes differ and the content,
         as far as it can be read, does not.
     """
-    kind = _KINDS.get(path.suffix, _lines)
+    kind = _KINDS.get(path.suffix, _bytes)
     try:
         found = list(kind(path, recorded))
     except (pa.ArrowException, ValueError, OSError, KeyError) as error:
@@ -183,7 +183,15 @@ def _vectors(path: Path, recorded: Path) -> Iterator[Place]:
         yield Place(f"row {at}, column {column}", *map(str, values))
 
 
+def _bytes(path: Path, recorded: Path) -> Iterator[Place]:
+    yield Place(
+        _first_byte(path, recorded), f"{path.stat().st_size} bytes", f"{recorded.stat().st_size} bytes"
+    )
+
+
+_TEXTS = (".jsonl", ".csv", ".md", ".html", ".svg", ".txt", ".yaml")
 _KINDS: dict[str, Callable[[Path, Path], Iterator[Place]]] = {
+    **dict.fromkeys(_TEXTS, _lines),
     ".parquet": _tables,
     ".json": _documents,
     ".npy": _vectors,
