@@ -215,6 +215,19 @@ def test_a_file_that_is_gone_is_named(finished: Finished, path: str) -> None:
     assert found[0].seen == "not there"
 
 
+@pytest.mark.parametrize("target", ["teaching", "results/teaching.parquet", ANSWERS])
+def test_a_file_behind_the_target_that_is_gone_is_named(finished: Finished, target: str) -> None:
+    (finished.root / ANSWERS).unlink()
+    assert "not there" in {each.seen for each in finished.verify(target).findings if each.path == ANSWERS}
+
+
+def test_a_file_of_the_target_that_nothing_else_reads_may_not_be_gone(finished: Finished) -> None:
+    (finished.root / "data/teaching/vectors.npy").unlink()
+    found = {(each.path, each.check) for each in finished.verify("teaching").findings}
+    assert ("data/teaching/vectors.npy", f"content as {MANIFEST} records it") in found
+    assert ("data/teaching/vectors.npy.lineage.json", "lineage of every artifact") in found
+
+
 def test_a_lineage_that_goes_round_is_named(finished: Finished) -> None:
     finished.table("data/teaching/one.parquet", rows(), [])
     finished.table("data/teaching/two.parquet", rows(), ["data/teaching/one.parquet"])

@@ -25,13 +25,11 @@ _GONE = "not there"
 
 def check_records(scene: Scene) -> Check:
     """Every artifact has a lineage that is whole, nothing lies there without one, and no lineage goes round."""
-    found = []
-    if scene.whole:
-        found += [
-            Finding(path, "", RECORDS, "a record of a file that is gone", "the file beside it")
-            for path in scene.trail.orphans
-            if path.endswith(SIDECAR_SUFFIX)
-        ]
+    found = [
+        Finding(path, "", RECORDS, "a record of a file that is gone", "the file beside it")
+        for path in scene.trail.orphans
+        if path.endswith(SIDECAR_SUFFIX) and scene.covers(path)
+    ]
     for path in sorted(scene.chosen):
         artifact = scene.trail.artifacts[path]
         if artifact.problem is not None:
@@ -131,12 +129,11 @@ def check_asked(scene: Scene) -> Check:
             )
         else:
             found += _unlike(path, artifact, job)
-    if scene.whole:
-        missing = sorted(set(made_by) - scene.files)
-        found += [
-            Finding(path, "", ASKED, _GONE, f"a file made by the rule {made_by[path].rule}")
-            for path in missing
-        ]
+    found += [
+        Finding(path, "", ASKED, _GONE, f"a file made by the rule {made_by[path].rule}")
+        for path in sorted(set(made_by) - scene.files)
+        if scene.covers(path)
+    ]
     return Check(ASKED, len(scene.chosen), "artifacts", found)
 
 

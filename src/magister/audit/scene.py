@@ -29,6 +29,8 @@ class Scene:
         root: its folder.
         trail: every artifact with its lineage.
         chosen: artifacts to be checked: those of the target and all behind them.
+        named: files that are these or that these were made from, also such that are gone.
+        folders: folders of the target, in which nothing may be missing.
         whole: whether that is everything.
         boards: names of boards to be recomputed; None for all.
     """
@@ -36,6 +38,8 @@ class Scene:
     root: Path
     trail: Trail
     chosen: set[str]
+    named: set[str]
+    folders: list[str]
     whole: bool
     boards: set[str] | None
     project: DvcProject = field(init=False)
@@ -61,7 +65,8 @@ class Scene:
 
     def covers(self, path: str) -> bool:
         """Whether a file is to be checked: an artifact, what lies beside it, or an answer of a model."""
-        return self.whole or path.removesuffix(SIDECAR_SUFFIX) in self.chosen or path in self.stores
+        main = path.removesuffix(SIDECAR_SUFFIX)
+        return self.whole or main in self.named or path in self.stores or lies_in(path, self.folders)
 
     @cached_property
     def stores(self) -> set[str]:
@@ -121,19 +126,19 @@ def read_scene(root: Path, target: str | None = None) -> Scene:
     """
     trail = read_trail(root)
     if target is None:
-        return Scene(root, trail, set(trail.artifacts), True, None)
+        return Scene(root, trail, set(trail.artifacts), set(), [], True, None)
     stages = DvcProject(root)
     boards = {PurePosixPath(path).stem for path in trail.artifacts if path.startswith("results/")}
     inside = stages.outs(target) if target in stages.stages else []
     if inside or target in boards:
         board = _BOARD_OF.get(target, target)
-        wanted = {path for path in trail.artifacts if _lies_in(path, inside)}
+        wanted = {path for path in trail.artifacts if lies_in(path, inside)}
         wanted |= {path for path in trail.artifacts if PurePosixPath(path).parent.as_posix() == "results"
                    and PurePosixPath(path).stem == board}  # fmt: skip
         recomputed = None if target == "boards" else {target, board}
     else:
         path = PurePosixPath(os.path.relpath(root / target, root)).as_posix().removesuffix(SIDECAR_SUFFIX)
-        if path not in trail.artifacts:
+        if path not in trail.artifacts and path not in _recorded(root):
             names = ", ".join(stages.stages)
             raise UserError(
                 f"{target}: no artifact, module or board. Modules: {names}. Artifacts lie in their folders: "
@@ -141,9 +146,16 @@ def read_scene(root: Path, target: str | None = None) -> Scene:
             )
         wanted = {path}
         recomputed = {PurePosixPath(path).stem} if path.startswith("results/") else set()
-    chosen = {name for path in wanted for name in trail.back(path)} & set(trail.artifacts)
-    return Scene(root, trail, chosen, False, recomputed)
+    named = {name for path in wanted for name in trail.back(path)}
+    return Scene(root, trail, named & set(trail.artifacts), named, inside, False, recomputed)
 
 
-def _lies_in(path: str, folders: Iterable[str]) -> bool:
+def _recorded(root: Path) -> dict[str, str]:
+    """What the manifest names, if there is one: a file that is gone can be asked for."""
+    path = root / MANIFEST
+    return read_manifest(path) if path.is_file() else {}
+
+
+def lies_in(path: str, folders: Iterable[str]) -> bool:
+    """Whether a file lies in one of some folders."""
     return any(PurePosixPath(path).is_relative_to(folder) for folder in folders)

@@ -9,7 +9,7 @@ another live process reads. A run of Snakemake puts itself there as a reader: `d
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from magister.errors import UserError
@@ -43,7 +43,8 @@ def hold_folders(root: Path, folders: list[str]) -> ExitStack:
         os.makedirs(state, exist_ok=True)
         guarded = bool(Config(os.path.join(here, ".dvc")).get("core", {}).get("hardlink_lock", False))
         paths = [os.path.join(here, folder) for folder in folders]
-        held.enter_context(rwlock(state, localfs, "snakemake", paths, [], guarded))
+        lock = rwlock(state, localfs, "snakemake", paths, [], guarded)
+        lock.__enter__()
     except LockError as error:
         raise UserError(
             f"DVC is at work in this folder: wait until it has ended, then run again. It says: {error}"
@@ -51,5 +52,12 @@ def hold_folders(root: Path, folders: list[str]) -> ExitStack:
     except DvcException as error:
         raise UserError(f"DVC: {error}") from None
     except OSError:
-        return ExitStack()
+        return held
+
+    def let_go() -> None:
+        # An entry that cannot be taken out now is dropped by DVC when this process is gone.
+        with suppress(DvcException, OSError):
+            lock.__exit__(None, None, None)
+
+    held.callback(let_go)
     return held
