@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +19,8 @@ from finished import Finished, rewrite, rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from magister.audit import answers
+from magister.audit.scene import read_scene
 from magister.errors import UserError
 from magister.pipeline import MANIFEST, read_manifest
 
@@ -134,6 +138,24 @@ def test_an_edited_request_is_not_what_its_key_says(finished: Finished) -> None:
     found = [finding for finding in finished.verify().findings if finding.path == REQUESTS]
     assert {finding.place for finding in found} == {f"line 2, custom_id {key}"}
     assert {finding.check for finding in found} >= {"requests are what their custom_id says"}
+
+
+def test_many_requests_are_read_on_all_cores_and_named_all_the_same(
+    finished: Finished, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit_line(finished.root / REQUESTS, b"What is", b"What was")
+    before = finished.verify().findings
+    other = REQUESTS.replace("pupil", "other")
+    for suffix in ("", ".lineage.json"):
+        shutil.copy(finished.root / f"{REQUESTS}{suffix}", finished.root / f"{other}{suffix}")
+    shutil.copy(finished.root / "data/models/pupil.json", finished.root / "data/models/other.json")
+    monkeypatch.setattr(answers, "_MUCH", 0)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    check = answers.check_requests(read_scene(finished.root))
+    assert check.n == 6
+    expected = [each for each in before if each.check == answers.REQUESTS]
+    assert [each for each in check.findings if each.path == REQUESTS] == expected
+    assert [each.place for each in check.findings if each.path == other] == [each.place for each in expected]
 
 
 @pytest.mark.parametrize("file", [REQUESTS, RESPONSES])

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -20,29 +23,59 @@ from magister.pipeline._dvc import STORE
 REQUESTS = "requests are what their custom_id says"
 RESPONSES = "responses are those of the store"
 _REQUESTS, _RESPONSES = ".requests.jsonl", ".responses.jsonl"
+_MUCH = 64 * 2**20
+"""Bytes from which on other processes are worth starting."""
 _STORED = re.compile(rb'\{"attempts":\d+,("custom_id":"([^"\\]+)",.*\})\n?', re.DOTALL)
 _ANSWER = re.compile(rb'\{("custom_id":"([^"\\]+)",.*\})\n?', re.DOTALL)
 
 
 def check_requests(scene: Scene) -> Check:
     """Work out the key of every request again, from the model's fingerprint and the request itself."""
-    found, n = [], 0
+    found: list[Finding] = []
+    chosen: list[tuple[Path, str]] = []
+    names: list[str] = []
     for path in sorted(name for name in scene.chosen if name.endswith(_REQUESTS)):
         model = path.rsplit("/", 1)[-1].removesuffix(_REQUESTS)
         named = f"data/models/{model}.json"
         try:
-            prefix = _dump(json.loads((scene.root / named).read_text(encoding="utf-8")))
+            known = _dump(json.loads((scene.root / named).read_text(encoding="utf-8")))
         except (OSError, ValueError) as error:
             found.append(
                 Finding(named, "", REQUESTS, f"cannot be read: {error}", "the fingerprint of the model")
             )
             continue
-        for number, line in _lines(scene.root / path):
-            n += 1
-            problem = _problem(line, prefix)
-            if problem:
-                found.append(Finding(path, f"line {number}, custom_id {problem[0]}", REQUESTS, *problem[1:]))
+        names.append(path)
+        chosen.append((scene.root / path, known))
+    n = 0
+    for path, (count, problems) in zip(names, _over_cores(_wrong_keys, chosen), strict=True):
+        n += count
+        found += [Finding(path, place, REQUESTS, *pair) for place, *pair in problems]
     return Check(REQUESTS, n, "requests", found)
+
+
+Problems = tuple[int, list[tuple[str, str, str]]]
+"""How many rows a file has, and what is wrong with them: place, what is seen, what is expected."""
+
+
+def _over_cores(work: Callable[[Path, str], Problems], files: list[tuple[Path, str]]) -> list[Problems]:
+    """Do the same with every file, on all cores where there is much to read: parsing holds the interpreter."""
+    size = sum(path.stat().st_size for path, _ in files)
+    cores = min(len(files), os.cpu_count() or 1)
+    if size < _MUCH or cores < 2:
+        return [work(*each) for each in files]
+    with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(work, *zip(*files, strict=True)))
+
+
+def _wrong_keys(path: Path, fingerprint: str) -> Problems:
+    """Requests of a file whose key is not theirs."""
+    n, found = 0, []
+    for number, line in _lines(path):
+        n += 1
+        problem = _problem(line, fingerprint)
+        if problem:
+            found.append((f"line {number}, custom_id {problem[0]}", *problem[1:]))
+    return n, found
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -119,14 +152,8 @@ def _keys(path: Path) -> list[bytes]:
     return keys
 
 
-def _compare(
-    path: Path, asked: Path, stored: dict[bytes, set[bytes]]
-) -> tuple[int, list[tuple[str, str, str]]]:
-    """Hold a response file against its requests and the store.
-
-    Returns:
-        How many responses there are, and what is wrong: place, what is seen, what is expected.
-    """
+def _compare(path: Path, asked: Path, stored: dict[bytes, set[bytes]]) -> Problems:
+    """Hold a response file against its requests and the store."""
     keys = _keys(asked) if asked.is_file() else []
     problems, answered = [], []
     for number, line in _lines(path):

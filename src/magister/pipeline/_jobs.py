@@ -59,7 +59,8 @@ def write_jobs(workflow: Any, path: Path) -> int:
     if workflow.dag is None:
         return 0
     dag = workflow.dag
-    stale = set(dag.needrun_jobs())
+    # A dry run counts the jobs that it has shown as finished.
+    stale = set(dag.needrun_jobs(exclude_finished=False))
     found = []
     for job in dag.jobs:
         outputs = sorted(map(str, job.output))
