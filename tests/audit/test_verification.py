@@ -275,6 +275,19 @@ def test_a_manifest_that_was_written_to_fit_an_edit_is_not_what_dvc_records(fini
     assert ("results/teaching.parquet", f"input {ANSWERS}") in found
 
 
+def test_a_manifest_that_is_older_than_what_dvc_records_is_named_and_not_the_files(
+    finished: Finished,
+) -> None:
+    """As after `dvc repro`, where it takes a stage from its run cache."""
+    manifest = (finished.root / MANIFEST).read_bytes()
+    finished.table(ANSWERS, rows(4), [RESPONSES])
+    finished.table("results/teaching.parquet", rows(3), [ANSWERS])
+    finished.record()
+    (finished.root / MANIFEST).write_bytes(manifest)
+    found = [each for each in finished.verify().findings if each.check.endswith("records it")]
+    assert [(each.path, each.place) for each in found] == [(MANIFEST, "data/teaching"), (MANIFEST, "results")]
+
+
 def test_vectors_and_pages_are_named_by_row_and_line(finished: Finished) -> None:
     vectors = finished.root / "data/teaching/vectors.npy"
     values = np.load(vectors)
