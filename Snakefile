@@ -1,13 +1,22 @@
 """Magister: from raw questions to boards. `snakemake --cores all` rebuilds whatever is out of date."""
 
-import atexit
 import os
 import sys
 from pathlib import Path
 
 from magister.config.params import read_yaml
 from magister.errors import UserError
-from magister.pipeline import Bridge, DvcProject, describe, proof_of, say
+from magister.pipeline import (
+    JOBS_FILE,
+    Bridge,
+    DvcProject,
+    at_exit,
+    describe,
+    has_run,
+    proof_of,
+    say,
+    write_jobs,
+)
 from snakemake.utils import min_version
 
 min_version("9.27")
@@ -55,18 +64,16 @@ rule all:
 
 if workflow.exec_mode == ExecMode.DEFAULT:
     BRIDGE = Bridge(DvcProject(Path(".")), config, FOLDER)
-    try:
-        say(describe(BRIDGE.adopt({rule.name: rule.shellcmd or "" for rule in workflow.rules})))
-    except UserError as error:
-        sys.exit(f"{error}")
-
-    def settle():
-        """Prune and certify. At the end of the process: Snakemake calls no hook where there was nothing to do."""
-        proof = proof_of(workflow, "all")
-        if proof is not None:
-            say("\n".join(BRIDGE.settle(proof.outputs, full=proof.full)))
-
-    atexit.register(settle)
+    if JOBS_FILE in os.environ:
+        # Someone wants to know the jobs: nothing else is done.
+        at_exit(lambda: write_jobs(workflow, Path(os.environ[JOBS_FILE])))
+    else:
+        try:
+            say(describe(BRIDGE.adopt({rule.name: rule.shellcmd or "" for rule in workflow.rules})))
+        except UserError as error:
+            sys.exit(f"{error}")
+        # Prune and certify, also where there was nothing to do. What cannot be certified fails the run.
+        at_exit(lambda: BRIDGE.finish(proof_of(workflow, "all"), ran=has_run(workflow)))
 
 
 onstart:
@@ -76,6 +83,7 @@ onstart:
         workflow.scheduler.job_rate_limiter = None
     try:
         BRIDGE.guard(touching=workflow.touch)
+        BRIDGE.hold()
     except UserError as error:
         sys.exit(f"{error}")
 

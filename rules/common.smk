@@ -11,7 +11,7 @@ from magister.config.models import PRICES
 from magister.config.params import validate_params
 from magister.config.teaching import derived_leagues, played_leagues
 from magister.errors import UserError
-from magister.pipeline import check_folders, join_folder, quieten
+from magister.pipeline import JOBS_FILE, Membership, check_folders, join_folder, quieten
 from magister.provenance import code_files
 from snakemake.settings.types import ExecMode
 
@@ -47,7 +47,8 @@ except UserError as error:
 
 # A job that Snakemake starts on its own belongs to a run that is in the folder already.
 if workflow.exec_mode == ExecMode.DEFAULT:
-    FOLDER = join_folder(Path(".snakemake"))
+    # Who only wants to know the jobs is in no run's way.
+    FOLDER = Membership(None, False) if JOBS_FILE in os.environ else join_folder(Path(".snakemake"))
     if FOLDER.held is not None and not FOLDER.alone:
         print(
             "Another Snakemake process works in this folder: a run beside it that writes the same files is refused.",

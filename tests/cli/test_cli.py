@@ -43,6 +43,8 @@ COMMANDS = (
     ("rubrics", "grid"),
     ("rubrics", "lint"),
     ("rubrics", "run"),
+    ("status",),
+    ("verify",),
 )
 HOSTILE = "[red]x[/red] \x1b[31mred\x1b]0;title\x07 \u202e\r\nnext\x00"
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from snakemake.persistence import MetadataRecord
 
 from magister.errors import UserError
-from magister.pipeline import Adoption, Bridge, DvcProject, Membership, adopt, describe, join_folder
+from magister.pipeline import Adoption, Bridge, DvcProject, Membership, Proof, adopt, describe, join_folder
 from magister.pipeline._adopt import Records
 from magister.pipeline._dvc import files_under, is_remnant
 from magister.provenance import code_md5s, file_md5, make_lineage, write_json
@@ -230,7 +231,9 @@ def test_a_file_that_nothing_asks_for_goes_only_if_the_cache_holds_it(root: Path
 def test_many_files_that_nothing_asks_for_are_named_by_their_folders(root: Path, member: Membership) -> None:
     make(root)
     here = bridge(root, member)
-    here.project.__dict__["_cache"] = certify(root)._cache
+    project = certify(root)
+    take(project)
+    here.project.__dict__["_cache"] = project._cache
     for number in range(130):
         path = root / f"data/made/old/round{number % 3}/{number}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -265,3 +268,114 @@ def test_what_was_refused_is_said_with_reasons_and_not_at_length() -> None:
     assert lines[0] == "magister: put here by something else, will be made anew: 9 files"
     assert lines[-1].endswith("and 4 more")
     assert describe(Adoption()) == ""
+
+
+def rewrite(path: Path, text: str) -> None:
+    """Change a file by hand, keeping its times and its size."""
+    stat = path.stat()
+    assert len(text.encode()) == stat.st_size
+    path.write_text(text)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def same_size(path: Path) -> str:
+    return path.read_text().replace("1", "2")
+
+
+def made(root: Path) -> DvcProject:
+    """A project in which Snakemake knows `one.json`, and `dvc.lock` too."""
+    make(root)
+    project = certify(root)
+    take(project)
+    return project
+
+
+def test_an_edit_with_the_old_time_and_size_is_put_back(root: Path) -> None:
+    project, one = made(root), root / "data/made/one.json"
+    before = one.read_bytes()
+    rewrite(one, same_size(one))
+    found = take(certify_again(project))
+    assert found.repaired == ["data/made/one.json"]
+    assert one.read_bytes() == before
+
+
+def test_an_edit_with_the_old_time_and_size_that_no_cache_can_undo_is_named(root: Path) -> None:
+    project, one = made(root), root / "data/made/one.json"
+    (project._cache / file_md5(one)[:2] / file_md5(one)[2:]).unlink()
+    rewrite(one, same_size(one))
+    assert take(certify_again(project)).refused == {"data/made/one.json": "it is not what DVC has recorded"}
+    assert record_of(root) is None
+
+
+def test_a_file_that_was_only_touched_stays(root: Path) -> None:
+    project, one = made(root), root / "data/made/one.json"
+    inode = one.stat().st_ino
+    rewrite(one, one.read_text())
+    copy = one.with_name("copy")
+    copy.write_bytes(one.read_bytes())
+    os.utime(copy, ns=(one.stat().st_atime_ns, one.stat().st_mtime_ns))
+    copy.replace(one)
+    assert one.stat().st_ino != inode
+    assert take(certify_again(project)) == Adoption()
+
+
+def test_an_unchanged_folder_is_not_hashed_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = made(root)
+
+    def refuse(path: Path) -> str:
+        raise AssertionError(f"{path} is hashed")
+
+    monkeypatch.setattr("magister.pipeline._seen.file_md5", refuse)
+    monkeypatch.setattr("magister.pipeline._adopt.file_md5", refuse)
+    assert take(certify_again(project)) == Adoption()
+
+
+@pytest.mark.parametrize("old_time", [False, True])
+def test_a_file_edited_during_the_run_is_named_and_stays_suspect(
+    root: Path, member: Membership, old_time: bool
+) -> None:
+    project, one = made(root), root / "data/made/one.json"
+    here = bridge(root, member)
+    if old_time:
+        rewrite(one, same_size(one))
+    else:
+        one.write_text("{}")
+    asked = {"data/made/one.json", "data/made/one.json.lineage.json"}
+    for full in (True, False):
+        (message,) = here.settle(asked, full=full)
+        assert "changed during the run, and not by it: data/made/one.json." in message
+    assert take(certify_again(project)).repaired == ["data/made/one.json"]
+
+
+def test_a_file_made_from_another_one_than_that_of_here_is_not_certified(
+    root: Path, member: Membership
+) -> None:
+    make(root)
+    lineage = make_lineage(
+        "work", wildcards={}, inputs=[Path("data/made/one.json")], params={}, code={}, command="c0ffee"
+    )
+    write_json(root / "data/made/two.json", {}, lineage)
+    (root / "data/made/one.json").write_text("{}")
+    records = Records(root / ".snakemake")
+    for path, stat in files_under(root, ["data/made"]).items():
+        records.write(path, MetadataRecord(rule="work", endtime=stat.st_mtime))
+    here = bridge(root, member)
+    (message,) = here.settle(set(files_under(root, ["data/made"])), full=True)
+    assert "data/made/two.json was made from another data/made/one.json" in message
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+def test_what_cannot_be_recorded_fails_the_run_where_dvc_could_record(
+    root: Path, member: Membership, versioned: bool
+) -> None:
+    if versioned:
+        (root / ".git").mkdir()
+    here = bridge(root, member)
+    assert here.finish(None, ran=False) == 0
+    assert here.finish(Proof({"data/made/gone.json"}, True), ran=True) == int(versioned)
+
+
+def test_a_folder_without_git_can_be_told_to_dvc(root: Path) -> None:
+    assert not DvcProject(root).versioned
+    (root / ".dvc/config").write_text("[core]\n    no_scm = true\n")
+    assert DvcProject(root).versioned

@@ -56,6 +56,19 @@ def test_l2_an_edited_intermediate_that_no_cache_holds_is_named_and_made_again(p
     assert project.md5s() == before
 
 
+def test_l2_an_edit_that_keeps_time_and_size_is_not_certified(project: Project) -> None:
+    before, table = project.md5s(), project.path / METRICS
+    times, content = table.stat(), bytearray(table.read_bytes())
+    content[len(content) // 2] ^= 1
+    table.write_bytes(content)
+    os.utime(table, ns=(times.st_atime_ns, times.st_mtime_ns))
+    done = project.snakemake()
+    assert f"put back from DVC's cache: 1 file: {METRICS}" in done.text
+    assert not done.ran
+    assert project.md5s() == before
+    project.is_quiet()
+
+
 def test_l3_two_parameters_that_change_places_are_noticed(project: Project) -> None:
     project.edit("statistics.seed", 300)
     project.snakemake()
@@ -90,7 +103,8 @@ def test_l4_a_file_that_only_this_folder_holds_stays_and_nothing_is_certified(pr
     note.write_text("do not lose me", encoding="utf-8")
     lock = (project.path / "dvc.lock").read_bytes()
     project.edit("statistics.resamples", 300)
-    done = project.snakemake()
+    done = project.try_run("snakemake", "--cores", "2")
+    assert done.code == 1
     assert "data/items/my notes.txt" in done.text
     assert "Not recorded in dvc.lock" in done.text
     assert note.read_text(encoding="utf-8") == "do not lose me"

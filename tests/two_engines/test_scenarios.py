@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from magister.pipeline import MANIFEST, hash_files, read_manifest
 from tests.two_engines.conftest import RATING, Done, Project, rewrite, tiny_params
 
 Rebuild = Callable[[Project], Done]
@@ -101,6 +102,30 @@ def test_a_run_killed_midway_is_taken_up(project: Project, rebuild: Rebuild) -> 
     rebuild(project)
     assert project.md5s() == before
     project.is_quiet()
+
+
+def test_dvc_takes_nothing_away_from_a_run_beside_it(project: Project) -> None:
+    project.edit("teaching.max_tokens", {"answer": 24, "guide": 64, "revise": 25})
+    process = project.start("snakemake", "--cores", "2")
+    logs = project.logs()
+    step, deadline = "revise_requests/tiny/1/pupil", time.monotonic() + 60
+    while project.logs().get(step) == logs[step] and time.monotonic() < deadline:
+        time.sleep(0.01)
+    refused = project.try_run("dvc", "repro")
+    assert process.poll() is None
+    assert refused.code != 0
+    assert "being blocked by" in refused.text
+    assert f"(PID {process.pid}): snakemake" in refused.text
+    assert process.wait() == 0
+    project.is_quiet()
+
+
+def test_every_engine_names_the_files_that_it_records(project: Project, rebuild: Rebuild) -> None:
+    project.edit("statistics.resamples", 300)
+    rebuild(project)
+    named = read_manifest(project.path / MANIFEST)
+    assert {name: md5 for name, md5 in named.items() if not name.startswith("store/")} == project.md5s()
+    assert named == hash_files(project.path, named)
 
 
 def test_an_edit_of_a_question_file_is_seen_by_both_engines(project: Project) -> None:

@@ -18,6 +18,10 @@ from magister.cli.restore import restore
 from magister.cli.score import EXAMPLE, score_teaching
 from magister.cli.select import EXAMPLE as SELECT_EXAMPLE
 from magister.cli.select import select_command
+from magister.cli.status import EXAMPLE as STATUS_EXAMPLE
+from magister.cli.status import status_command
+from magister.cli.verify import EXAMPLE as VERIFY_EXAMPLE
+from magister.cli.verify import verify_command
 from magister.display import visible
 from magister.errors import UserError
 
@@ -40,6 +44,8 @@ app.command("diagnose", epilog=DIAGNOSE_EXAMPLE)(diagnose)
 app.command("rate", epilog=RATE_EXAMPLE)(rate)
 app.command("score-teaching", epilog=EXAMPLE)(score_teaching)
 app.command("select", epilog=SELECT_EXAMPLE)(select_command)
+app.command("status", epilog=STATUS_EXAMPLE)(status_command)
+app.command("verify", epilog=VERIFY_EXAMPLE)(verify_command)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

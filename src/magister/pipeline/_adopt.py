@@ -1,10 +1,10 @@
 """From DVC to Snakemake: files that DVC has brought are described to Snakemake by their own lineage.
 
 Snakemake knows a file by the record it wrote when it made it. A file that something else put there - `dvc pull`,
-`dvc checkout`, the run cache, an editor - is foreign: it has no record, or one with another time. Foreign files
-are adopted where `dvc.lock` certifies their content and their lineage fits what they would be made of now; the
-record then says with which parameters they were made, so that Snakemake itself sees what a change of
-parameters touches. All others are made anew.
+`dvc checkout`, the run cache, an editor - is foreign: it has no record, or one with another time, or the old time and
+other content than when it was last looked at. Foreign files are adopted where `dvc.lock` certifies their content and
+their lineage fits what they would be made of now; the record then says with which parameters they were made, so
+that Snakemake itself sees what a change of parameters touches. All others are made anew.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from snakemake.persistence.file import FilePersistence
 
 from magister.errors import UserError
 from magister.pipeline._dvc import DvcProject, files_under, is_remnant
+from magister.pipeline._seen import Seen, hash_files
 from magister.provenance import SIDECAR_SUFFIX, file_md5, file_sha256, read_lineage
 
+SEEN = ".snakemake/magister.seen"
+"""Where it is written what was looked at."""
 LONG_AGO = 1.0
 """Time of last change of a file that must be made anew: everything it is made of is newer."""
 
@@ -159,29 +162,31 @@ def _record(lineage: Mapping[str, Any], command: str, ended: float, hashes: _Has
     )
 
 
-class _Seen:
-    """Files that were looked at and have not changed since: time and size by path."""
+def not_made(
+    root: Path, files: Mapping[str, os.stat_result], seen: Seen, records: Records
+) -> tuple[set[str], set[str]]:
+    """Files that no job of Snakemake's has made as they are.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        try:
-            self._known: dict[str, list[int]] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            self._known = {}
+    Args:
+        root: the project's folder.
+        files: what there is.
+        seen: what was looked at before.
+        records: those of Snakemake.
 
-    def has(self, path: str, stat: os.stat_result) -> bool:
-        return self._known.get(path) == [stat.st_mtime_ns, stat.st_size]
-
-    def misses(self, files: Mapping[str, os.stat_result]) -> bool:
-        """Whether a file that was there is not, or none was ever looked at."""
-        return not self._known or not self._known.keys() <= files.keys()
-
-    def save(self, files: Mapping[str, os.stat_result]) -> None:
-        known = {path: [stat.st_mtime_ns, stat.st_size] for path, stat in files.items()}
-        if known != self._known:
-            part = self._path.with_name(f".{self._path.name}.part")
-            part.write_text(json.dumps(known), encoding="utf-8")
-            part.replace(self._path)
+    Returns:
+        Foreign files: there is no record of them, or one with another time. And edited ones: they have the time of
+        the record and other content than when they were looked at.
+    """
+    foreign, posing = set(), []
+    for path, stat in files.items():
+        if is_remnant(path) or (seen.has(path, stat) and records.exists(path)):
+            continue
+        if records.end_time(path) != stat.st_mtime or records.begun(path):
+            foreign.add(path)
+        elif seen.poses(path, stat):
+            posing.append(path)
+    edited = {path for path, md5 in hash_files(root, posing).items() if md5 != seen.md5s[path]}
+    return foreign, edited
 
 
 def adopt(project: DvcProject, commands: Mapping[str, str], folders: Sequence[str]) -> Adoption:
@@ -205,15 +210,9 @@ def adopt(project: DvcProject, commands: Mapping[str, str], folders: Sequence[st
     """
     root, result = project.root, Adoption()
     files = files_under(root, project.outs())
-    seen = _Seen(root / ".snakemake" / "magister.seen")
+    seen = Seen(root / SEEN)
     records = Records(root / ".snakemake")
-    foreign = {
-        path
-        for path, stat in files.items()
-        if not (seen.has(path, stat) and records.exists(path))
-        and (records.end_time(path) != stat.st_mtime or records.begun(path))
-        and not is_remnant(path)
-    }
+    foreign = set().union(*not_made(root, files, seen, records))
     # A file whose lineage lies beside it may be the same in two runs that have made it from different things.
     foreign |= {main for main in map(_described, foreign) if main in files}
     hashes = _Hashes(root)
@@ -252,5 +251,6 @@ def adopt(project: DvcProject, commands: Mapping[str, str], folders: Sequence[st
             os.utime(root / path, (LONG_AGO, LONG_AGO))
             result.refused[path] = reason
             del files[path]
-    seen.save(files)
+    kept = {path: md5 for path, md5 in hashes.md5s.items() if md5 is not None}
+    seen.keep(root, {path: stat for path, stat in files.items() if not is_remnant(path)}, kept)
     return result

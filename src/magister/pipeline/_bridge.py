@@ -10,6 +10,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,23 @@ from typing import Any
 from magister.config.params import read_yaml
 from magister.display import counted
 from magister.errors import UserError
-from magister.pipeline._adopt import Adoption, Records, adopt, distrust
-from magister.pipeline._dvc import DvcProject, files_under, in_stage, is_remnant, run_dvc
+from magister.pipeline._adopt import SEEN, Adoption, Records, adopt, distrust, not_made
+from magister.pipeline._dvc import STORE, DvcProject, files_under, in_stage, is_remnant, run_dvc
+from magister.pipeline._dvc_lock import hold_folders
 from magister.pipeline._folder import Membership
-from magister.provenance import file_md5
+from magister.pipeline._manifest import MANIFEST, folder_md5, recorded_md5, update_manifest, write_manifest
+from magister.pipeline._proof import Proof
+from magister.pipeline._seen import Seen
+from magister.provenance import SIDECAR_SUFFIX, file_md5, read_lineage
 
 PARAMS = "params.yaml"
-STORE = "store"
 OWN = "data/own"
 PREFIX = "magister: "
 """Begins each line about foreign files, among all that Snakemake prints."""
 _NAMED = 5
+_NOT_RECORDED = "Not recorded in dvc.lock"
+_EMPTY = folder_md5({}, ".")
+"""How DVC records a folder with nothing in it."""
 SECTIONS = ("models", "embedders", "items", "teaching", "arena", "diagnosis", "rubrics", "statistics", "llm")
 """Sections that `dvc.yaml` compares: DVC needs each of them to stand in the file."""
 
@@ -46,6 +53,7 @@ class Bridge:
     config: Mapping[str, Any]
     membership: Membership
     _sources: dict[str, list[int]] = field(default_factory=dict)
+    _held: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
         self.config = _plain(self.config)
@@ -114,6 +122,38 @@ class Bridge:
             folders = [folder for folder in folders if (self.project.root / folder).is_dir()]
         return adopt(self.project, commands, folders)
 
+    def hold(self) -> None:
+        """Keep DVC from taking the stages' folders away while jobs run. DVC's own stage holds them already.
+
+        Raises:
+            UserError: DVC is at work there.
+        """
+        if self.project.exists and in_stage() is None:
+            self._held = hold_folders(self.project.root, self.project.outs())
+
+    def finish(self, proof: Proof | None, *, ran: bool) -> int:
+        """End a run: let DVC in again, and record what the run has proved.
+
+        Args:
+            proof: what it has proved, if it has.
+            ran: whether jobs may have run.
+
+        Returns:
+            Exit code of a run that has itself succeeded: 0, or 1 where DVC cannot record what it should.
+        """
+        self._held.close()
+        try:
+            if proof is not None:
+                problems = self.settle(proof.outputs, full=proof.full)
+            else:
+                problems = []
+                if ran and self.project.exists and self.membership.still_alone():
+                    self._look(set())
+        except UserError as error:
+            problems = [f"{_NOT_RECORDED}: {error}"]
+        say("\n".join(problems))
+        return int(bool(problems) and self.project.versioned)
+
     def settle(self, asked: set[str], *, full: bool) -> list[str]:
         """After a run that has proved current what it was asked for: prune, and certify if that was everything.
 
@@ -122,20 +162,29 @@ class Bridge:
             full: whether the run covered everything.
 
         Returns:
-            Messages for the user.
+            What keeps DVC from recording the run, as messages.
         """
         project, stage = self.project, in_stage()
-        if not project.exists or not (full or stage):
+        if not project.exists:
             return []
+        partial = not (full or stage)
         if not self.membership.still_alone():
+            return (
+                []
+                if partial
+                else [f"{_NOT_RECORDED}: another Snakemake process works in this folder. Run again later."]
+            )
+        edited = self._look(asked)
+        if edited:
             return [
-                "Not recorded in dvc.lock: another Snakemake process works in this folder. Run again later."
+                f"{_NOT_RECORDED}: changed during the run, and not by it: {_some(edited)}. Run again: each is put back "
+                "or made anew."
             ]
+        if partial:
+            return []
         if self._stats([PARAMS, "dvc.yaml", *project.deps]) != self._sources or not self._as_written():
             distrust(project, asked)
-            return [
-                "Not recorded in dvc.lock: a source file or params.yaml was edited during the run. Run again."
-            ]
+            return [f"{_NOT_RECORDED}: a source file or params.yaml was edited during the run. Run again."]
         folders = project.outs(stage)
         for folder in folders:
             # A stage's folder may have nothing in it; DVC wants it to be there.
@@ -143,21 +192,33 @@ class Bridge:
         missing = sorted(path for path in asked if not (project.root / path).exists() and stage is None)
         if missing:
             return [
-                "Not recorded in dvc.lock: these files are missing, and nothing that is out of date needs them. Make "
+                f"{_NOT_RECORDED}: these files are missing, and nothing that is out of date needs them. Make "
                 f"them with `snakemake --cores all -- {' '.join(missing[:_NAMED])}`"
                 + (f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else "")
             ]
         kept = self._prune(asked, folders)
         if kept:
             return [
-                "Not recorded in dvc.lock: of these files nothing in params.yaml is the source, and DVC's cache does "
+                f"{_NOT_RECORDED}: of these files nothing in params.yaml is the source, and DVC's cache does "
                 "not hold them. Move them away or delete them, then run again:\n  "
                 + "\n  ".join(_places(kept, asked, folders))
             ]
-        problem = self._record_store()
-        if problem is None and stage is None:
-            problem = self._certify()
-        return [] if problem is None else [f"Not recorded in dvc.lock: {problem}"]
+        problem = self._record_store() or (self._certify() if stage is None else self._name_files(folders))
+        return [] if problem is None else [f"{_NOT_RECORDED}: {problem}"]
+
+    def _look(self, asked: set[str]) -> list[str]:
+        """Remember what every file is now, for the next look.
+
+        Returns:
+            Files of those asked for that something else than a job of Snakemake's has changed.
+        """
+        root = self.project.root
+        files = files_under(root, self.project.outs())
+        seen = Seen(root / SEEN)
+        foreign, edited = not_made(root, files, seen, Records(root / ".snakemake"))
+        made = {p: s for p, s in files.items() if p not in foreign | edited and not is_remnant(p)}
+        seen.keep(root, made, doubted=edited)
+        return sorted((foreign | edited) & asked)
 
     def _as_written(self) -> bool:
         try:
@@ -186,35 +247,109 @@ class Bridge:
             _remove_empty(root / folder)
         return kept
 
-    def _record(self, name: str, folders: list[str], *command: str) -> str | None:
-        """Run a DVC command unless the files are as they were after it last ran.
+    def _mark(self, name: str) -> Path:
+        return self.project.root / ".snakemake" / f"magister.{name}"
+
+    def _state(self, folders: list[str]) -> str:
+        return hashlib.sha256(json.dumps(self._stats(folders)).encode()).hexdigest()
+
+    def _is_marked(self, name: str, folders: list[str]) -> bool:
+        """Whether files are as they were when the mark was set."""
+        mark = self._mark(name)
+        return mark.is_file() and mark.read_text(encoding="utf-8") == self._state(folders)
+
+    def _record_store(self) -> str | None:
+        """Track the answers of models on their own: no stage owns them, so none removes them.
 
         Returns:
             What went wrong, if anything.
         """
-        mark = self.project.root / ".snakemake" / f"magister.{name}"
-
-        def state() -> str:
-            return hashlib.sha256(json.dumps(self._stats(folders)).encode()).hexdigest()
-
-        if mark.is_file() and mark.read_text(encoding="utf-8") == state():
+        folders = [STORE, f"{STORE}.dvc"]
+        if not (self.project.root / STORE).is_dir() or self._is_marked("store", folders):
             return None
-        done = run_dvc(self.project.root, *command)
+        done = run_dvc(self.project.root, "add", "--quiet", "--no-relink", STORE)
         if done.returncode:
-            return f"dvc {command[0]}: {done.stderr.strip()}"
-        mark.write_text(state(), encoding="utf-8")
+            return f"dvc add: {done.stderr.strip()}"
+        self._mark("store").write_text(self._state(folders), encoding="utf-8")
         return None
 
-    def _record_store(self) -> str | None:
-        """Track the answers of models on their own: no stage owns them, so none removes them."""
-        if not (self.project.root / STORE).is_dir():
-            return None
-        return self._record("store", [STORE, f"{STORE}.dvc"], "add", "--quiet", "--no-relink", STORE)
+    def _md5s(self) -> dict[str, str]:
+        """md5 of every file in the folders of the stages, and of the answers of models."""
+        root = self.project.root
+        seen, kept = Seen(root / SEEN), Seen(root / ".snakemake" / "magister.kept")
+        kept.keep(root, files_under(root, [STORE]))
+        there = files_under(root, self.project.outs())
+        return {path: md5 for path, md5 in seen.md5s.items() if path in there} | kept.md5s
+
+    def _name_files(self, folders: list[str]) -> str | None:
+        """Write into the manifest what DVC is about to record for a stage."""
+        chosen = [Path(folder) for folder in (*folders, STORE)]
+        named = {
+            path: md5
+            for path, md5 in self._md5s().items()
+            if any(Path(path).is_relative_to(folder) for folder in chosen)
+        }
+        update_manifest(self.project.root / MANIFEST, named, [*folders, STORE])
+        return None
 
     def _certify(self) -> str | None:
-        """Record the outputs of all stages in `dvc.lock`."""
-        folders = [PARAMS, "dvc.yaml", "dvc.lock", *self.project.deps, *self.project.outs()]
-        return self._record("certified", folders, "commit", "--quiet", "--force", "--no-relink")
+        """Record the outputs of all stages: in `dvc.lock` the folders, in `artifacts.md5` their files.
+
+        Returns:
+            What went wrong, if anything. Then `dvc.lock` says what it said.
+        """
+        project, root = self.project, self.project.root
+        folders = [PARAMS, "dvc.yaml", "dvc.lock", MANIFEST, *project.deps, *project.outs()]
+        if self._is_marked("certified", folders):
+            return None
+        md5s = self._md5s()
+        problem = _contradiction(root, md5s)
+        if problem is not None:
+            return problem
+        lock = root / "dvc.lock"
+        before = lock.read_bytes() if lock.is_file() else None
+        done = run_dvc(root, "commit", "--quiet", "--force", "--no-relink")
+        if done.returncode:
+            return f"dvc commit: {done.stderr.strip()}"
+        wrong = [
+            path for path, md5 in project.recorded().items() if (recorded_md5(md5s, path) or _EMPTY) != md5
+        ]
+        if wrong:
+            lock.unlink()
+            if before is not None:
+                lock.write_bytes(before)
+            return f"changed while it was recorded: {_some(wrong)}. Run again."
+        write_manifest(root / MANIFEST, md5s)
+        self._mark("certified").write_text(self._state(folders), encoding="utf-8")
+        return None
+
+
+def _contradiction(root: Path, md5s: Mapping[str, str]) -> str | None:
+    """The first file that was made from another one than the one that is here, as a message.
+
+    Snakemake compares what a job has read with what is here only where that is newer.
+    """
+    for path in sorted(md5s):
+        if path.endswith(SIDECAR_SUFFIX) or path.split("/")[0] == STORE:
+            continue
+        try:
+            inputs = read_lineage(root / path).get("inputs", {})
+        except UserError:
+            continue
+        for name, md5 in inputs.items():
+            if md5s.get(name, md5) != md5:
+                return (
+                    f"{path} was made from another {name} than the one that is here. Delete {path} and {name}, and run "
+                    "again."
+                )
+    return None
+
+
+def _some(paths: Collection[str]) -> str:
+    """The first of some paths, and how many more there are."""
+    named = sorted(paths)
+    more = len(named) - _NAMED
+    return ", ".join(named[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _plain(value: Any) -> Any:

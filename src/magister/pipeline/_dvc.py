@@ -8,13 +8,25 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from configparser import ConfigParser
+from configparser import Error as ConfigError
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from magister.config.params import read_yaml
 from magister.errors import UserError
+
+try:
+    from yaml import CSafeLoader as FastLoader
+except ImportError:  # built without libyaml
+    from yaml import SafeLoader as FastLoader  # type: ignore[assignment]
+
+STORE = "store"
+"""Folder of the answers of models, tracked on its own by `store.dvc`."""
 
 
 def in_stage() -> str | None:
@@ -49,6 +61,19 @@ class DvcProject:
     def exists(self) -> bool:
         """Whether DVC is set up here."""
         return (self.root / ".dvc").is_dir() and (self.root / "dvc.yaml").is_file()
+
+    @property
+    def versioned(self) -> bool:
+        """Whether DVC can record anything here: it wants a git repository, unless its configuration says otherwise."""
+        here = self.root.resolve()
+        if any((folder / ".git").exists() for folder in (here, *here.parents)):
+            return True
+        settings = ConfigParser()
+        try:
+            settings.read([here / ".dvc" / "config", here / ".dvc" / "config.local"], encoding="utf-8")
+            return settings.getboolean("core", "no_scm", fallback=False)
+        except (ConfigError, ValueError):
+            return False
 
     @cached_property
     def stages(self) -> dict[str, dict[str, Any]]:
@@ -89,6 +114,30 @@ class DvcProject:
         path = self._cache / md5[:2] / md5[2:]
         return path if path.is_file() else None
 
+    def locked(self) -> dict[str, dict[str, Any]]:
+        """What `dvc.lock` says now of each stage; nothing where it is not there.
+
+        Raises:
+            UserError: it cannot be read.
+        """
+        path = self.root / "dvc.lock"
+        if not path.is_file():
+            return {}
+        try:
+            # DVC writes this file and checks it; the fast reader will do.
+            value = yaml.load(path.read_text(encoding="utf-8"), Loader=FastLoader)
+            return {str(name): dict(stage) for name, stage in value["stages"].items()}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError) as error:
+            raise UserError(
+                f"dvc.lock: cannot be read: {error}. `git checkout dvc.lock` brings back what was committed."
+            ) from None
+
+    def recorded(self) -> dict[str, str]:
+        """Path -> hash of every file or folder that `dvc.lock` records as made by a stage, and `store.dvc` as kept."""
+        outs = [out for stage in self.locked().values() for out in stage.get("outs", [])]
+        outs += _read(self.root / f"{STORE}.dvc").get("outs", [])
+        return {str(out.get("path")): str(out.get("md5", "")) for out in outs}
+
     @cached_property
     def certified(self) -> dict[str, str]:
         """Path -> md5 of every file in stages' folders, as `dvc.lock` records them.
@@ -96,7 +145,7 @@ class DvcProject:
         A folder whose list of files is not in the cache is not certified: nothing is known of its files.
         """
         found: dict[str, str] = {}
-        for stage in _read(self.root / "dvc.lock").get("stages", {}).values():
+        for stage in self.locked().values():
             for out in stage.get("outs", []):
                 md5 = str(out.get("md5", ""))
                 if not md5.endswith(".dir"):

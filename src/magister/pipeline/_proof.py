@@ -19,6 +19,11 @@ class Proof(NamedTuple):
     full: bool
 
 
+def has_run(workflow: Any) -> bool:
+    """Whether a process of Snakemake was to run jobs, and not only to look."""
+    return workflow.executor_plugin is not None and not workflow.dryrun and not workflow.touch
+
+
 def proof_of(workflow: Any, default: str) -> Proof | None:
     """Read what a run has proved.
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import os
 import re
+import sys
+from collections.abc import Callable
 
 # A step that ends with 1 or 2 has printed why, one that ends with 130 was interrupted by the user; any other end
 # (a signal, no memory) only Snakemake knows of.
@@ -22,3 +26,26 @@ def quieten(logger: logging.Logger) -> None:
     for handler in logger.handlers:
         if handler.name == "DefaultStreamHandler":
             handler.addFilter(is_news)
+
+
+def at_exit(finish: Callable[[], int]) -> None:
+    """Do something when this process ends, and let it decide on the exit code.
+
+    Snakemake calls no hook where there was nothing to do, so this is done by Python when the process ends, and by
+    then the exit code stands. A process that has to end with another one is ended here: after all other exit handlers
+    have run, its output is flushed, and it leaves without going on.
+
+    Args:
+        finish: returns the exit code; 0 leaves the one that there is.
+    """
+
+    def run() -> None:
+        code = finish()
+        if code:
+            atexit.unregister(run)
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    atexit.register(run)

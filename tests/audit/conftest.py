@@ -1,0 +1,23 @@
+"""Finished projects."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from finished import Finished
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """A finished project. Not to be changed: take a copy."""
+    project = Finished(tmp_path_factory.mktemp("finished"))
+    project.build()
+    return project
+
+
+@pytest.fixture
+def finished(built: Finished, tmp_path: Path) -> Finished:
+    """A copy of the finished project."""
+    return Finished(Path(shutil.copytree(built.root, tmp_path / "project")), list(built.jobs))
