@@ -37,7 +37,14 @@ def _teaching(project: Project, params: Params) -> None:
         recompute_teaching(project, params)
 
 
-_RECOMPUTE: dict[str, Callable[[Project, Params], None]] = {"teaching": _teaching}
+def _arena(project: Project, params: Params) -> None:
+    from magister.audit.recompute._arena import recompute_arena
+
+    if params.arena.leagues:
+        recompute_arena(project, params)
+
+
+_RECOMPUTE: dict[str, Callable[[Project, Params], None]] = {"teaching": _teaching, "arena": _arena}
 MODULES = tuple(_RECOMPUTE)
 """Modules whose boards are recomputed."""
 

@@ -266,7 +266,7 @@ def hold_ranks(
     resamples: int,
     *,
     first: bool = True,
-    shift: tuple[Ints, Ints, Ints, Ints] | None = None,
+    shifts: Sequence[tuple[Ints, Ints, Ints, Ints]] = (),
 ) -> None:
     """Ends of rank intervals and shares of first places against our own resamples.
 
@@ -278,8 +278,9 @@ def hold_ranks(
         tail: of the interval.
         resamples: B of the table.
         first: whether it has p_first.
-        shift: `above`, `below`, `better`, `worse` of each model: how many others may stand above or below it whatever
-            resamples say, and how many certainly do; ranks are widened by the first two and held to the others.
+        shifts: each `above`, `below`, `better`, `worse` of each model: how many others may stand above or below it
+            whatever resamples say, and how many certainly do; ranks are widened by the first two and held to the
+            others. With several, an end may be that of any.
     """
     ranks = ranked(drawn)
     count = ranks.shape[1]
@@ -291,12 +292,10 @@ def hold_ranks(
             np.nanquantile(ranks, np.clip(p, 0, 1), axis=0, method="inverted_cdf")
             for p in (probability - allowed, probability + allowed)
         )
-        if shift is not None:
-            above, below, better, worse = shift
-            if column == "rank_low":
-                least, most = (np.minimum(np.maximum(end - above, 1), 1 + better) for end in (least, most))
-            else:
-                least, most = (np.maximum(np.minimum(end + below, count), count - worse) for end in (least, most))
+        if shifts:
+            moved = [_shifted(column, (least, most), shift, count) for shift in shifts]
+            least = np.min([ends[0] for ends in moved], axis=0)
+            most = np.max([ends[1] for ends in moved], axis=0)
         off = (seen < least) | (seen > most)
         said = np.array([f"from {a:.0f} to {b:.0f} by resamples of our own" for a, b in zip(least, most, strict=True)],
                         dtype=object)  # fmt: skip
@@ -309,6 +308,17 @@ def hold_ranks(
         said = np.array([f"about {value:.4f} by resamples of our own" for value in own], dtype=object)
         ledger.count("first places: redrawn", int((~np.isnan(seen)).sum()))
         ledger.refuse(sheet, "p_first", ~np.isnan(seen) & off, "first places: redrawn", seen, said, rows=rows)
+
+
+def _shifted(
+    column: str, ends: tuple[Floats, Floats], shift: tuple[Ints, Ints, Ints, Ints], count: int
+) -> tuple[Floats, Floats]:
+    above, below, better, worse = shift
+    if column == "rank_low":
+        low, high = (np.minimum(np.maximum(end - above, 1), 1 + better) for end in ends)
+    else:
+        low, high = (np.maximum(np.minimum(end + below, count), count - worse) for end in ends)
+    return low, high
 
 
 __all__ = [
