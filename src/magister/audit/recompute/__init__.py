@@ -44,7 +44,18 @@ def _arena(project: Project, params: Params) -> None:
         recompute_arena(project, params)
 
 
-_RECOMPUTE: dict[str, Callable[[Project, Params], None]] = {"teaching": _teaching, "arena": _arena}
+def _diagnosis(project: Project, params: Params) -> None:
+    from magister.audit.recompute._mastery import recompute_mastery
+
+    if params.diagnosis.studies:
+        recompute_mastery(project, params)
+
+
+_RECOMPUTE: dict[str, Callable[[Project, Params], None]] = {
+    "teaching": _teaching,
+    "arena": _arena,
+    "diagnosis": _diagnosis,
+}
 MODULES = tuple(_RECOMPUTE)
 """Modules whose boards are recomputed."""
 
