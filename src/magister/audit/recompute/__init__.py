@@ -51,10 +51,18 @@ def _diagnosis(project: Project, params: Params) -> None:
         recompute_mastery(project, params)
 
 
+def _rubrics(project: Project, params: Params) -> None:
+    from magister.audit.recompute._rubrics import recompute_rubrics
+
+    if params.rubrics.sets:
+        recompute_rubrics(project, params)
+
+
 _RECOMPUTE: dict[str, Callable[[Project, Params], None]] = {
     "teaching": _teaching,
     "arena": _arena,
     "diagnosis": _diagnosis,
+    "rubrics": _rubrics,
 }
 MODULES = tuple(_RECOMPUTE)
 """Modules whose boards are recomputed."""

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from magister.audit.recompute._draws import REDRAWS, UNDEFINED, Draws, Published, hold_ends, hold_errors, student
+from magister.audit.recompute._draws import (
+    REDRAWS,
+    UNDEFINED,
+    Draws,
+    Published,
+    hold_ends,
+    hold_errors,
+    student,
+)
 from magister.audit.recompute._ledger import Floats, Ledger, Sheet
 from magister.audit.recompute._strength import POINTS, Season, strengths
 
@@ -42,7 +50,9 @@ def hold_agreement(
         redraws: resamples of our own.
     """
     rows = [_vote(row) for row in votes.to_pylist()]
-    shares = dict(_shares(rows)) | dict(_with_people(rows)) | dict(_pairs(rows)) | dict(_named(key.to_pylist()))
+    shares = (
+        dict(_shares(rows)) | dict(_with_people(rows)) | dict(_pairs(rows)) | dict(_named(key.to_pylist()))
+    )
     coefficients = dict(_alphas(rows)) | dict(_kappas(rows))
     influence = dict(_influences(rows))
     sheet.align(ledger, [*shares, *coefficients, *influence], "agreement in an arena")
@@ -53,7 +63,9 @@ def hold_agreement(
     for place, (change, n) in influence.items():
         at = sheet.find([place])
         if at[0] >= 0:
-            ledger.compare(sheet, "value", np.array([change]), "agreement: influence", rows=at, tolerance=1e-6)
+            ledger.compare(
+                sheet, "value", np.array([change]), "agreement: influence", rows=at, tolerance=1e-6
+            )
             ledger.compare(sheet, "n", np.array([n]), "agreement: counts", rows=at)
 
 
@@ -353,7 +365,9 @@ def _hold_coefficient(ledger: Ledger, sheet: Sheet, place: Key, given: Coefficie
         return
     statistic, sums, n = given
     value = statistic(sums.sum(axis=0)) if len(sums) else np.array(np.nan)
-    ledger.compare(sheet, "value", np.array([float(value)]), f"agreement: {place[0]}", rows=at, tolerance=1e-8)
+    ledger.compare(
+        sheet, "value", np.array([float(value)]), f"agreement: {place[0]}", rows=at, tolerance=1e-8
+    )
     ledger.compare(sheet, "n", np.array([float(n)]), "agreement: counts", rows=at)
     seen = sheet.numbers("ci_low")[at]
     ok = sheet.texts("status")[at[0]] == "ok"

@@ -57,7 +57,9 @@ def hold_arena(project: Project, name: str, league: ArenaLeague, elo_k: float) -
     hold_ratings(project.ledger, ratings, votes.table, league.models, elo_k)
     hold_lift(project.ledger, project.sheet(f"{folder}/lift.parquet", ("scope", "measure", "arm")), votes.table,
               sorted(league.scenarios))  # fmt: skip
-    agreement = project.sheet(f"{folder}/agreement.parquet", ("statistic", "scope", "annotator_kind", "annotator"))
+    agreement = project.sheet(
+        f"{folder}/agreement.parquet", ("statistic", "scope", "annotator_kind", "annotator")
+    )
     hold_agreement(project.ledger, agreement, votes.table, key)
 
 
@@ -83,7 +85,12 @@ def hold_ratings(
     for annotators, some in chosen.items():
         ballots = ballots_of(some, models)
         scopes = [OVERALL, *(ballots.scenarios if ballots.low.size else [])]
-        keys += [(scope, annotators, system, name) for scope in scopes for system in ("bradley_terry", "elo") for name in names]
+        keys += [
+            (scope, annotators, system, name)
+            for scope in scopes
+            for system in ("bradley_terry", "elo")
+            for name in names
+        ]
     rows, _ = ratings.align(ledger, keys, "ratings of an arena")
     if not rows.size:
         return
@@ -92,12 +99,16 @@ def hold_ratings(
         seen = ratings.numbers(name)
         numbers, counts = np.unique(seen, return_counts=True)
         settings[name] = float(numbers[counts.argmax()])
-        ledger.refuse(ratings, name, seen != settings[name], "settings: one for all rows", seen, str(settings[name]))
+        ledger.refuse(
+            ratings, name, seen != settings[name], "settings: one for all rows", seen, str(settings[name])
+        )
     plan = Plan(elo_k, int(settings["resamples"]), settings["level"], redraws)
     for annotators, some in chosen.items():
         ballots = ballots_of(some, models)
         if not ballots.low.size:
-            absent = [(OVERALL, annotators, system, name) for system in ("bradley_terry", "elo") for name in names]
+            absent = [
+                (OVERALL, annotators, system, name) for system in ("bradley_terry", "elo") for name in names
+            ]
             hold_absent(ledger, ratings, absent)
             continue
         hold_scope(ledger, ratings, scope_of(ballots, redraws), (OVERALL, annotators), names, plan)
@@ -126,12 +137,31 @@ def _hold_votes(project: Project, folder: str, league: ArenaLeague, votes: Sheet
         every = pa.concat_tables(parts, promote_options="default")
         same = {
             name: name
-            for name in ("comparison_id", "scenario", "root_id", "arm", "model_a", "model_b", "winner", "annotator")
+            for name in (
+                "comparison_id",
+                "scenario",
+                "root_id",
+                "arm",
+                "model_a",
+                "model_b",
+                "winner",
+                "annotator",
+            )
         }
-        more = ("annotator_kind", "first", "flipped", "winner_a_first", "winner_b_first", "length_a", "length_b")
+        more = (
+            "annotator_kind",
+            "first",
+            "flipped",
+            "winner_a_first",
+            "winner_b_first",
+            "length_a",
+            "length_b",
+        )
         same |= {name: name for name in more}
         hold_join(ledger, votes, every, same, ["vote_id"], "votes: all of them")
         if len(votes) != every.num_rows:
-            ledger.add(votes.path, "", "rows: votes of an arena", f"{len(votes)} rows", f"{every.num_rows} rows")
+            ledger.add(
+                votes.path, "", "rows: votes of an arena", f"{len(votes)} rows", f"{every.num_rows} rows"
+            )
     sides = {"scenario": "scenario", "root_id": "root_id", "arm": "arm", "instruction_id": "instruction_id"}
     hold_join(ledger, votes, key, sides, ["comparison_id"], "votes: the comparison")

@@ -16,7 +16,12 @@ from magister.audit.recompute._project import MissingError, Project
 
 BOARD_KEY = ("league", "scope", "annotators", "system", "model")
 _WORDS = ("a", "b", "tie", "both_bad")
-_WHOSE = {"all": "all votes", "person": "votes of people", "judge": "votes of judges", "key": "the answer key"}
+_WHOSE = {
+    "all": "all votes",
+    "person": "votes of people",
+    "judge": "votes of judges",
+    "key": "the answer key",
+}
 _SHOWN = (
     *("first_share", "flip_share", "longer_share", "decisive_share", "alpha", "pairwise_agreement"),
     *("agreement_with_people", "kappa_with_people", "self_named_share"),
@@ -42,18 +47,28 @@ def hold_board(project: Project, leagues: Sequence[str]) -> None:
     try:
         seen = project.json("results/arena_beside.json")
         wanted = {name: _beside(project, folder) for name, folder in folders.items()}
-        hold_json(project.ledger, "results/arena_beside.json", seen, wanted, "copies: what stands beside the board")
+        hold_json(
+            project.ledger, "results/arena_beside.json", seen, wanted, "copies: what stands beside the board"
+        )
     except MissingError:
         pass
     try:
         text = project.text("results/arena.md")
         lines = _lines(board.table.to_pylist())
-        hold_lines(project.ledger, "results/arena.md", _lifted(text), lines, "copies: the page shows the board's numbers")
+        hold_lines(
+            project.ledger,
+            "results/arena.md",
+            _lifted(text),
+            lines,
+            "copies: the page shows the board's numbers",
+        )
     except MissingError:
         pass
 
 
-def hold_cells(ledger: Ledger, board: Sheet, parts: dict[str, pa.Table], key: Sequence[str], part: str) -> None:
+def hold_cells(
+    ledger: Ledger, board: Sheet, parts: dict[str, pa.Table], key: Sequence[str], part: str
+) -> None:
     """A board that puts tables one below the other: every cell is that of its table.
 
     Args:
@@ -64,7 +79,8 @@ def hold_cells(ledger: Ledger, board: Sheet, parts: dict[str, pa.Table], key: Se
         part: that column.
     """
     tables = [
-        table.add_column(0, part, pa.array([name] * table.num_rows, pa.string())) for name, table in parts.items()
+        table.add_column(0, part, pa.array([name] * table.num_rows, pa.string()))
+        for name, table in parts.items()
     ]
     if not tables:
         if len(board):
@@ -112,7 +128,12 @@ def _voters(votes: list[Row], rejected: list[Row]) -> list[Row]:
         mine = [row for row in votes if (row["annotator_kind"], row["annotator"]) == (KINDS[kind], name)]
         counts = Counter(row["winner"] for row in mine)
         out.append(
-            {"kind": KINDS[kind], "annotator": name, "n": len(mine), **{word: counts[word] for word in _WORDS}}
+            {
+                "kind": KINDS[kind],
+                "annotator": name,
+                "n": len(mine),
+                **{word: counts[word] for word in _WORDS},
+            }
             | {"flipped": sum(bool(row["flipped"]) for row in mine), "rejected": dict(refused.pop(name, {}))}
         )
     for name in sorted(refused):
@@ -139,7 +160,9 @@ def _lines(rows: Sequence[Row]) -> list[tuple[str, str, list[str]]]:
     for row in rows:
         scopes.setdefault(row["league"], set()).add(row["scope"])
     for row in rows:
-        if row["system"] != "bradley_terry" or (len(scopes[row["league"]]) == 2 and row["scope"] != "overall"):
+        if row["system"] != "bradley_terry" or (
+            len(scopes[row["league"]]) == 2 and row["scope"] != "overall"
+        ):
             continue
         elo = by_key.get((row["league"], row["scope"], row["annotators"], "elo", row["model"]))
         if elo is None:

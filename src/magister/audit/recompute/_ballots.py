@@ -54,7 +54,9 @@ def ballots_of(table: pa.Table, models: list[str]) -> Ballots:
         table: VOTES.
         models: of the arena.
     """
-    columns = {name: table[name].to_pylist() for name in ("model_a", "model_b", "winner", "scenario", "annotator")}
+    columns = {
+        name: table[name].to_pylist() for name in ("model_a", "model_b", "winner", "scenario", "annotator")
+    }
     roots, instructions = table["root_id"].to_pylist(), table["instruction_id"].to_pylist()
     names = sorted(set(models))
     place = {name: k for k, name in enumerate(names)}
@@ -101,9 +103,13 @@ def hold_judge(ledger: Ledger, sheet: Sheet) -> None:
     rows = np.flatnonzero(sheet.texts("annotator_kind") == "judge")
     a_first, b_first = sheet.texts("winner_a_first")[rows], sheet.texts("winner_b_first")[rows]
     winner, flipped = sheet.texts("winner")[rows], sheet.numbers("flipped")[rows]
-    both = np.array([x is not None and y is not None for x, y in zip(a_first, b_first, strict=True)], dtype=bool)
+    both = np.array(
+        [x is not None and y is not None for x, y in zip(a_first, b_first, strict=True)], dtype=bool
+    )
     rows, a_first, b_first, winner, flipped = (x[both] for x in (rows, a_first, b_first, winner, flipped))
-    ledger.compare(sheet, "flipped", np.asarray(a_first != b_first, dtype=np.float64), "votes: flipped", rows=rows)
+    ledger.compare(
+        sheet, "flipped", np.asarray(a_first != b_first, dtype=np.float64), "votes: flipped", rows=rows
+    )
     wanted = np.where(a_first == b_first, a_first, "tie").astype(object)
     ledger.compare(sheet, "winner", wanted, "votes: the winner of both orders", rows=rows)
 
@@ -156,7 +162,9 @@ def hold_key(ledger: Ledger, sheet: Sheet, verdicts: pa.Table) -> None:
     ):
         a, b = right.get((model_a, instruction)), right.get((model_b, instruction))
         known = a is not None and b is not None
-        wanted.append(None if not known else "a" if a and not b else "b" if b and not a else "tie" if a else "both_bad")
+        wanted.append(
+            None if not known else "a" if a and not b else "b" if b and not a else "tie" if a else "both_bad"
+        )
     ledger.compare(sheet, "winner", np.array(wanted or [None], dtype=object)[: len(wanted)],
                    "votes: the winner by the answer key")  # fmt: skip
 

@@ -208,13 +208,19 @@ def groups_of(ledger: Ledger, sheet: Sheet) -> list[Group]:
     if coded_status is None:
         return []
     status = coded_status[order]
-    correct = np.asarray(pc.fill_null(table["correct"], False).to_numpy(zero_copy_only=False), dtype=bool)[order]
+    correct = np.asarray(pc.fill_null(table["correct"], False).to_numpy(zero_copy_only=False), dtype=bool)[
+        order
+    ]
     said = {
-        word: np.asarray(pc.fill_null(pc.equal(table["verdict"], word), False).to_numpy(zero_copy_only=False))[order]
+        word: np.asarray(
+            pc.fill_null(pc.equal(table["verdict"], word), False).to_numpy(zero_copy_only=False)
+        )[order]
         for word in ("correct", "wrong")
     }
     verdict = np.where(said["correct"], 1, np.where(said["wrong"], 0, -1)).astype(np.int8)
-    failed = np.asarray(pc.fill_null(pc.equal(table["guide_status"], "error"), False).to_numpy(zero_copy_only=False))
+    failed = np.asarray(
+        pc.fill_null(pc.equal(table["guide_status"], "error"), False).to_numpy(zero_copy_only=False)
+    )
     failed = failed[order]
     leak = _words(ledger, sheet, "leak", _LEAKS)
     leak = (np.zeros(len(sheet), dtype=np.int8) if leak is None else leak)[order]
@@ -225,7 +231,9 @@ def groups_of(ledger: Ledger, sheet: Sheet) -> list[Group]:
         rounds = int(number[begin:end].max()) + 1
         if not _complete(ledger, sheet, order[begin:end], pair[begin:end], number[begin:end], rounds):
             return []
-        groups.setdefault((pair[begin:end:rounds].tobytes(), rounds), []).append((int(unit[begin]), begin, end))
+        groups.setdefault((pair[begin:end:rounds].tobytes(), rounds), []).append(
+            (int(unit[begin]), begin, end)
+        )
     # A row of each item, to read its facts from.
     row_of = np.zeros(len(item[1]), dtype=np.int64)
     row_of[item[0]] = np.arange(len(sheet))
@@ -236,14 +244,18 @@ def groups_of(ledger: Ledger, sheet: Sheet) -> list[Group]:
         people, student_at = np.unique(pairs // len(item[1]), return_inverse=True)
         asked, item_at = np.unique(pairs % len(item[1]), return_inverse=True)
 
-        def each(values: NDArray[np.generic], members: list[tuple[int, int, int]] = members, rounds: int = rounds):  # type: ignore[no-untyped-def]
+        def each(
+            values: NDArray[np.generic], members: list[tuple[int, int, int]] = members, rounds: int = rounds
+        ):  # type: ignore[no-untyped-def]
             return np.stack([values[a:b].reshape(-1, rounds) for _, a, b in members])
 
         told = each(leak)
         leaked = np.where((told > 0).any(axis=2), (told > 0).argmax(axis=2), rounds).astype(np.int8)
         out.append(
             Group(
-                units=[(arm[1][u // len(teacher[1])], teacher[1][u % len(teacher[1])]) for u, _, _ in members],
+                units=[
+                    (arm[1][u // len(teacher[1])], teacher[1][u % len(teacher[1])]) for u, _, _ in members
+                ],
                 students=[student[1][k] for k in people.tolist()],
                 items=items_of(table, row_of[asked], asked),
                 student=student_at.astype(np.int64),

@@ -20,7 +20,12 @@ Row = Mapping[str, Any]
 
 
 def hold_checks(
-    ledger: Ledger, checks: Sheet, predictions: Sheet, placebo: pa.Table, record: Mapping[str, Any], alpha: float
+    ledger: Ledger,
+    checks: Sheet,
+    predictions: Sheet,
+    placebo: pa.Table,
+    record: Mapping[str, Any],
+    alpha: float,
 ) -> None:
     """Checks that follow from other files: convergence, held-out responses, placebos; and identities of predictions.
 
@@ -52,7 +57,9 @@ def hold_checks(
 def _hold_convergence(ledger: Ledger, checks: Sheet, diagnostics: Mapping[str, Any]) -> None:
     at = checks.find([("convergence", "converged")])
     if at[0] >= 0:
-        ledger.compare(checks, "holds", np.array([float(diagnostics["converged"])]), "controls: convergence", rows=at)
+        ledger.compare(
+            checks, "holds", np.array([float(diagnostics["converged"])]), "controls: convergence", rows=at
+        )
     for name in ("rhat_items", "rhat_loglik", "q_jaccard", "alpha_agreement"):
         at = checks.find([("convergence", name)])
         if at[0] < 0:
@@ -60,10 +67,14 @@ def _hold_convergence(ledger: Ledger, checks: Sheet, diagnostics: Mapping[str, A
         value = diagnostics[name]
         number = np.nan if value is None else float(value)
         ledger.compare(checks, "value", np.array([number]), "controls: convergence", rows=at)
-        ledger.compare(checks, "n", np.array([float(diagnostics["sweeps"])]), "controls: convergence", rows=at)
+        ledger.compare(
+            checks, "n", np.array([float(diagnostics["sweeps"])]), "controls: convergence", rows=at
+        )
         if name.startswith("rhat") and value is not None:
             ledger.compare(checks, "high", np.array([_RHAT]), "controls: convergence", rows=at)
-            ledger.compare(checks, "holds", np.array([float(number <= _RHAT)]), "controls: convergence", rows=at)
+            ledger.compare(
+                checks, "holds", np.array([float(number <= _RHAT)]), "controls: convergence", rows=at
+            )
 
 
 def _hold_predictions(ledger: Ledger, sheet: Sheet, placebo: pa.Table) -> None:
@@ -78,7 +89,13 @@ def _hold_predictions(ledger: Ledger, sheet: Sheet, placebo: pa.Table) -> None:
         if row["predictor"] == "placebo" and len(drawn) > 1:
             values = [one[row["measure"]] for one in drawn]
             if None not in values:
-                ledger.compare(sheet, "value", np.array([np.mean(values[1:])]), "controls: placebos' predictions", rows=at)
+                ledger.compare(
+                    sheet,
+                    "value",
+                    np.array([np.mean(values[1:])]),
+                    "controls: placebos' predictions",
+                    rows=at,
+                )
             base = values[0]
         if row["predictor"] != "dina" and None not in (base, row["value"]):
             ledger.compare(sheet, "difference", np.array([sign * (base - row["value"])]), "controls: differences", rows=at,
@@ -96,14 +113,32 @@ def _hold_predictions(ledger: Ledger, sheet: Sheet, placebo: pa.Table) -> None:
             ledger.count(check, 1)
             off = not row[low] <= row[name] <= row[high] or (free and abs(middle - row[name]) > 1e-9)
             if off:
-                ledger.add(sheet.path, sheet.place(k, name), check, row[name], f"the middle of {row[low]}, {row[high]}")
+                ledger.add(
+                    sheet.path,
+                    sheet.place(k, name),
+                    check,
+                    row[name],
+                    f"the middle of {row[low]}, {row[high]}",
+                )
     for row, other in ((row, found.get(("dina", row["measure"]))) for row in rows):
         if other is not None and row["n"] != other["n"]:
-            ledger.add(sheet.path, f"predictor {row['predictor']}", "identity: all predict the same cells", row["n"], other["n"])
+            ledger.add(
+                sheet.path,
+                f"predictor {row['predictor']}",
+                "identity: all predict the same cells",
+                row["n"],
+                other["n"],
+            )
     for measure, low, high in (("auc", 0.0, 1.0), ("brier", 0.0, 1.0), ("loglik", -np.inf, 0.0)):
         for k, row in enumerate(rows):
             if row["measure"] == measure and row["value"] is not None and not low <= row["value"] <= high:
-                ledger.add(sheet.path, sheet.place(k, "value"), f"identity: {measure} in its range", row["value"], f"{low} to {high}")
+                ledger.add(
+                    sheet.path,
+                    sheet.place(k, "value"),
+                    f"identity: {measure} in its range",
+                    row["value"],
+                    f"{low} to {high}",
+                )
 
 
 def _hold_placebo(ledger: Ledger, checks: Sheet, placebo: pa.Table, alpha: float) -> None:
@@ -123,7 +158,11 @@ def _hold_placebo(ledger: Ledger, checks: Sheet, placebo: pa.Table, alpha: float
             continue
         check = "controls: placebos"
         known = p[name]
-        rest = values[name][1:] if name != "joint" and not np.isnan(values[name]).any() and len(drawn) > 1 else np.zeros(0)
+        rest = (
+            values[name][1:]
+            if name != "joint" and not np.isnan(values[name]).any() and len(drawn) > 1
+            else np.zeros(0)
+        )
         wanted = {
             "p": np.nan if known is None else known,
             "n": float(max(len(drawn) - 1, 0)),
@@ -160,7 +199,13 @@ def _hold_replicated(ledger: Ledger, checks: Sheet) -> None:
         ledger.count(check, 1)
         low, expected, high, p = (row[name] for name in ("low", "expected", "high", "p"))
         if not (low <= expected <= high and 0 <= p <= 1):
-            ledger.add(checks.path, checks.place(k), check, f"{low}, {expected}, {high}; p {p}", "low <= expected <= high")
+            ledger.add(
+                checks.path,
+                checks.place(k),
+                check,
+                f"{low}, {expected}, {high}; p {p}",
+                "low <= expected <= high",
+            )
 
 
 def hold_verdict(
@@ -201,7 +246,9 @@ def hold_verdict(
         ledger.add(path, "support", check, document["support"], support)
 
 
-def _ladder(rows: Mapping[tuple[str, str], Row], sizes: tuple[int, int, int, int], rules: Checks) -> dict[str, str]:
+def _ladder(
+    rows: Mapping[tuple[str, str], Row], sizes: tuple[int, int, int, int], rules: Checks
+) -> dict[str, str]:
     models, items, attributes, placebos = sizes
     enough = models >= rules.least_models and items >= rules.least_items and items >= attributes
 

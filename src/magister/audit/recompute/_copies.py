@@ -126,7 +126,9 @@ def _said(value: Any) -> str:
     return "nothing" if value is _NOTHING else shown(value)
 
 
-def hold_lines(ledger: Ledger, path: str, text: str, wanted: Sequence[tuple[str, str, Sequence[str]]], check: str) -> None:
+def hold_lines(
+    ledger: Ledger, path: str, text: str, wanted: Sequence[tuple[str, str, Sequence[str]]], check: str
+) -> None:
     """Table rows of a page: for each name a row that begins with it and holds all of its cells.
 
     Args:

@@ -163,7 +163,9 @@ def _statistic(metric: str, of: dict[str, int], last: int) -> Statistic:
             mean(at(sums, f"right{last}") - at(sums, "right0"), at(sums, "cells"), weight)
         )
     if metric == "JA":
-        return lambda sums, weight: pooled(at(sums, "hit_right") + at(sums, "hit_wrong"), at(sums, "judged"), weight)
+        return lambda sums, weight: pooled(
+            at(sums, "hit_right") + at(sums, "hit_wrong"), at(sums, "judged"), weight
+        )
     if metric == "GA":
         return lambda sums, weight: pooled(at(sums, "fix1"), at(sums, "cells") - at(sums, "right0"), weight)
     return growth
@@ -173,7 +175,9 @@ def _finite(values: Floats) -> Floats:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def _jackknives(x: Floats, weight: Floats, statistic: Statistic, draws: Draws) -> tuple[Floats, Floats, Floats]:
+def _jackknives(
+    x: Floats, weight: Floats, statistic: Statistic, draws: Draws
+) -> tuple[Floats, Floats, Floats]:
     """Deviations without a cluster, a student and a cell; each scaled so that its squares add up to a variance."""
     clusters, students = x.shape[:2]
     total = x.sum(axis=0)
@@ -208,7 +212,9 @@ def _jackknives(x: Floats, weight: Floats, statistic: Statistic, draws: Draws) -
             rest[:, s] -= one[:, s]
             by_cell[:, s, u] = centred(statistic(rest, np.broadcast_to(own, (clusters, *own.shape))))[:, 0]
         cells = by_cell[:, mine, u]
-        by_cell[:, mine, u] = np.sqrt(mine.size / max(mine.size - 1, 1)) * (cells - cells.mean(axis=1, keepdims=True))
+        by_cell[:, mine, u] = np.sqrt(mine.size / max(mine.size - 1, 1)) * (
+            cells - cells.mean(axis=1, keepdims=True)
+        )
     return without, by_student, by_cell.reshape(clusters * students, units)
 
 
@@ -303,20 +309,32 @@ def _hold_random(
         return
     items, people, cells = _variances(field, first, second)
     items = np.maximum(items - cells, 0.0)
-    students = field.n_students[first] if second is None else np.minimum(field.n_students[first], field.n_students[second])
+    students = (
+        field.n_students[first]
+        if second is None
+        else np.minimum(field.n_students[first], field.n_students[second])
+    )
     freedom = given.draws.freedom()[1]
-    half = np.sqrt(student(given.level, students - 1) ** 2 * people + student(given.level, freedom) ** 2 * items)
+    half = np.sqrt(
+        student(given.level, students - 1) ** 2 * people + student(given.level, freedom) ** 2 * items
+    )
     variance = people + items
-    missing = np.isnan(value) | (students < 2) | np.isnan(variance) | (variance == 0) | (not given.draws.vary())
+    missing = (
+        np.isnan(value) | (students < 2) | np.isnan(variance) | (variance == 0) | (not given.draws.vary())
+    )
     wanted = (np.maximum(value - half, limits[0]), np.minimum(value + half, limits[1]), np.sqrt(variance))
     for name, numbers in zip(columns, wanted, strict=True):
         ledger.compare(sheet, name, np.where(missing, np.nan, numbers), check, rows=rows, tolerance=1e-8)
-    status = np.where(np.isnan(value), "not_computable", np.where(missing, "no_interval", "ok")).astype(object)
+    status = np.where(np.isnan(value), "not_computable", np.where(missing, "no_interval", "ok")).astype(
+        object
+    )
     # A value that is unknown has no interval for students either; the table calls both unknown.
     ledger.compare(sheet, "random_status", status, check, rows=rows)
 
 
-def _hold_pairs(ledger: Ledger, sheet: Sheet, field: Field, given: Settings, pairs: list[tuple[int, int]]) -> None:
+def _hold_pairs(
+    ledger: Ledger, sheet: Sheet, field: Field, given: Settings, pairs: list[tuple[int, int]]
+) -> None:
     keys = [(field.league, field.metric, field.teachers[a], field.teachers[b]) for a, b in pairs]
     rows = sheet.find(keys)
     for k in np.flatnonzero(rows < 0).tolist():
@@ -327,7 +345,9 @@ def _hold_pairs(ledger: Ledger, sheet: Sheet, field: Field, given: Settings, pai
     first, second = np.array(pairs).T
     difference = field.value[first] - field.value[second]
     ledger.compare(sheet, "difference", difference, "comparisons: the difference", rows=rows)
-    ledger.compare(sheet, "n_clusters", np.full(rows.size, len(field.by_cluster)), "comparisons: counts", rows=rows)
+    ledger.compare(
+        sheet, "n_clusters", np.full(rows.size, len(field.by_cluster)), "comparisons: counts", rows=rows
+    )
     low, high = RANGES.get(field.metric, (0.0, 1.0))
     width = high - low
     _hold_random(ledger, sheet, rows, field, given, difference, (-width, width), (first, second))
@@ -337,25 +357,38 @@ def _hold_pairs(ledger: Ledger, sheet: Sheet, field: Field, given: Settings, pai
     ok = sheet.texts("status")[rows] == "ok"
     se = sheet.numbers("se")[rows]
     some = ok & ~np.isnan(items)
-    ledger.compare(sheet, "se", np.sqrt(items[some]), "comparisons: the standard error", rows=rows[some], tolerance=1e-8)
+    ledger.compare(
+        sheet, "se", np.sqrt(items[some]), "comparisons: the standard error", rows=rows[some], tolerance=1e-8
+    )
     for name in ("ci_low", "ci_high", "se"):
         there = ~np.isnan(sheet.numbers(name)[rows])
         ledger.refuse(sheet, name, there != ok, "comparisons: an interval where the status says so",
                       sheet.numbers(name)[rows], "a number with status ok, null without", rows=rows)  # fmt: skip
     vary = np.nan_to_num(items) > 0
     must = ~np.isnan(difference) & vary & (lost < UNDEFINED / 2) & given.draws.vary()
-    wanted = np.where(np.isnan(difference), "not_computable", np.where(must, "ok", "no_interval")).astype(object)
+    wanted = np.where(np.isnan(difference), "not_computable", np.where(must, "ok", "no_interval")).astype(
+        object
+    )
     unsure = (lost >= UNDEFINED / 2) & (lost <= 2 * UNDEFINED)
     off = (sheet.texts("status")[rows] != wanted) & ~unsure
-    ledger.refuse(sheet, "status", off, "comparisons: the status", sheet.texts("status")[rows], wanted, rows=rows)
+    ledger.refuse(
+        sheet, "status", off, "comparisons: the status", sheet.texts("status")[rows], wanted, rows=rows
+    )
     tail = given.draws.tail(given.level)
     if tail * given.resamples >= 1:
-        held = Published(sheet, rows[ok], "ci_low", "ci_high", given.resamples, "comparisons: intervals, redrawn")
+        held = Published(
+            sheet, rows[ok], "ci_low", "ci_high", given.resamples, "comparisons: intervals, redrawn"
+        )
         hold_ends(ledger, held, drawn[:, ok], tail, bounded=field.metric != "RA")
     else:
         half = student(given.level, given.draws.freedom()[1]) * se
-        for name, ends in (("ci_low", np.maximum(difference - half, -width)), ("ci_high", np.minimum(difference + half, width))):
-            ledger.compare(sheet, name, ends[ok], "comparisons: Student's interval", rows=rows[ok], tolerance=1e-8)
+        for name, ends in (
+            ("ci_low", np.maximum(difference - half, -width)),
+            ("ci_high", np.minimum(difference + half, width)),
+        ):
+            ledger.compare(
+                sheet, name, ends[ok], "comparisons: Student's interval", rows=rows[ok], tolerance=1e-8
+            )
     _hold_tests(ledger, sheet, rows, field, given, (first, second))
 
 
@@ -381,7 +414,9 @@ def _hold_tests(
     absent = ~known | (count < 2)
     seen = sheet.numbers("p")[rows]
     ledger.compare(sheet, "exact", np.full(rows.size, exact), "comparisons: the test", rows=rows)
-    ledger.compare(sheet, "n_differ", np.where(known, (np.abs(d) > 0).sum(axis=0), 0), "comparisons: the test", rows=rows)
+    ledger.compare(
+        sheet, "n_differ", np.where(known, (np.abs(d) > 0).sum(axis=0), 0), "comparisons: the test", rows=rows
+    )
     check = "comparisons: p, counted" if exact else "comparisons: p, redrawn"
     allowed = np.full(p.size, 1e-9) if exact else share_allowed(p, given.resamples, _FLIPS) + 1e-3
     with np.errstate(invalid="ignore"):
@@ -402,7 +437,9 @@ def _hold_letters(
     pairs: list[tuple[int, int]],
 ) -> None:
     """Teachers share a letter unless Holm's p tells them apart."""
-    at = comparisons.find([(field.league, field.metric, field.teachers[a], field.teachers[b]) for a, b in pairs])
+    at = comparisons.find(
+        [(field.league, field.metric, field.teachers[a], field.teachers[b]) for a, b in pairs]
+    )
     groups = [text or "" for text in sheet.texts("group")[rows].tolist()]
     if (at < 0).any() or not field.alone:
         return

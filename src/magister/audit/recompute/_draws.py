@@ -226,7 +226,9 @@ def adjusted(p: Floats) -> Floats:
     return out
 
 
-def letters_agree(groups: Sequence[str], pairs: Sequence[tuple[int, int]], apart: Sequence[bool | None]) -> list[int]:
+def letters_agree(
+    groups: Sequence[str], pairs: Sequence[tuple[int, int]], apart: Sequence[bool | None]
+) -> list[int]:
     """Pairs whose letters say otherwise: those told apart share none, all others share one.
 
     Args:
@@ -284,7 +286,9 @@ def hold_ranks(
     """
     ranks = ranked(drawn)
     count = ranks.shape[1]
-    allowed = ERRORS * np.sqrt(tail * (1 - tail) * (1 / max(resamples, 1) + 1 / len(ranks))) + 2 / max(resamples, 1)
+    allowed = ERRORS * np.sqrt(tail * (1 - tail) * (1 / max(resamples, 1) + 1 / len(ranks))) + 2 / max(
+        resamples, 1
+    )
     for column, probability in (("rank_low", tail), ("rank_high", 1 - tail)):
         seen = sheet.numbers(column)[rows]
         there = ~np.isnan(seen)

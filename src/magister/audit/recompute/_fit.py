@@ -81,9 +81,7 @@ def read_fit(project: Project, folder: str) -> Fit | None:
     Raises:
         MissingError: a file is not there.
     """
-    sheets = {
-        name: project.sheet(f"{folder}/saem/{name}.parquet", key) for name, key in SAEM_KEYS.items()
-    }
+    sheets = {name: project.sheet(f"{folder}/saem/{name}.parquet", key) for name, key in SAEM_KEYS.items()}
     record = project.json(f"{folder}/saem/fit.json")
     responses = project.table(f"{folder}/responses.parquet", ["model", "item_id", "correct"])
     screening = project.table(f"{folder}/screening.parquet", ["kind", "name", "kept"])
@@ -146,7 +144,13 @@ def _hold_models(ledger: Ledger, path: str, fit: Fit, screening: pa.Table) -> No
         kept = {row["name"] for row in screening.to_pylist() if row["kind"] == kind and row["kept"]}
         ledger.count("fit: models and items that stayed", len(names))
         for name in sorted(set(names) - kept):
-            ledger.add(path, f"{kind} {name}", "fit: models and items that stayed", "in the fit", "left out by screening")
+            ledger.add(
+                path,
+                f"{kind} {name}",
+                "fit: models and items that stayed",
+                "in the fit",
+                "left out by screening",
+            )
 
 
 def _hold_chains(ledger: Ledger, sheets: dict[str, Sheet], fit: Fit, record_path: str) -> None:
@@ -160,7 +164,9 @@ def _hold_chains(ledger: Ledger, sheets: dict[str, Sheet], fit: Fit, record_path
     answered = np.tile((fit.correct >= 0).sum(axis=0), len(fit.kept)).astype(np.float64)
     right = np.tile((fit.correct == 1).sum(axis=0), len(fit.kept)).astype(np.float64)
     rows = items.find([(c + 1, name) for c in range(len(fit.kept)) for name in fit.items])
-    counts = {name: items.numbers(name)[rows] for name in ("right_mastered", "n_mastered", "right_other", "n_other")}
+    counts = {
+        name: items.numbers(name)[rows] for name in ("right_mastered", "n_mastered", "right_other", "n_other")
+    }
     for parts, wanted in ((("n_mastered", "n_other"), answered), (("right_mastered", "right_other"), right)):
         total = counts[parts[0]] + counts[parts[1]]
         check = "identity: counts of an item are its responses"
@@ -218,7 +224,9 @@ def _hold_record(ledger: Ledger, sheets: dict[str, Sheet], fit: Fit, path: str) 
         check = "fit: log-likelihood of the draws that were kept"
         ledger.count(check, 1)
         if not abs(found.mean() - loglik) <= _SPREADS * spread:
-            ledger.add(path, f"chains[{c}].loglik", check, loglik, f"about {found.mean():.6g} (spread {spread:.3g})")
+            ledger.add(
+                path, f"chains[{c}].loglik", check, loglik, f"about {found.mean():.6g} (spread {spread:.3g})"
+            )
         trace = sheets["trace"]
         mine = np.flatnonzero(trace.numbers("chain") == c + 1)
         check = "fit: log-likelihood of the trace"

@@ -101,7 +101,9 @@ def values(
         found["RA", last] = mean(_growth(of, share, last))
         if point and last >= 1:
             kept = sum(np.where(present, of[f"right{t}"], 0.0).sum(axis=-2) for t in range(1, last))
-            found["RA", last] = np.where(kept > 0, found["RA", last], np.nan) if last > 1 else found["RA", last] * np.nan
+            found["RA", last] = (
+                np.where(kept > 0, found["RA", last], np.nan) if last > 1 else found["RA", last] * np.nan
+            )
         found["normalised_gain", last] = _ratio(gain, mean(_ratio(of["cells"] - of["right0"], of["cells"])))
         found["corrected_gain", last] = mean(_ratio(of[f"right{last}"] - of["right0"], _above_chance(of)))
         found["CA_masked", last] = mean(_ratio(of["masked"] - of["right0"], of["cells"]))

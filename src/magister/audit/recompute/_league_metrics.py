@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from magister.audit.recompute._cells import STATUSES, Group, by_cluster
-from magister.audit.recompute._draws import UNDEFINED, Draws, Published, hold_ends, hold_errors, student, wilson_ends
+from magister.audit.recompute._draws import (
+    UNDEFINED,
+    Draws,
+    Published,
+    hold_ends,
+    hold_errors,
+    student,
+    wilson_ends,
+)
 from magister.audit.recompute._formulas import (
     BY_LEAK,
     HEAVY,
@@ -118,7 +126,9 @@ def missing_own(held: Held, group: Group) -> None:
     rows = held.sheet.find(keys)
     missing = rows < 0
     for k in np.flatnonzero(missing)[:LISTED].tolist():
-        held.ledger.add(held.sheet.path, ", ".join(map(str, keys[k])), "rows: metrics of a league", "no row", "a row")
+        held.ledger.add(
+            held.sheet.path, ", ".join(map(str, keys[k])), "rows: metrics of a league", "no row", "a row"
+        )
     rows = rows[~missing]
     rows = rows[~held.seen[rows]]
     held.seen[rows] = True
@@ -294,12 +304,16 @@ def _hold_intervals(
     drawn = one.drawn[:, place[0], place[1]]
     lost = np.isnan(drawn).mean(axis=0)
     with np.errstate(invalid="ignore"):
-        spread = np.nanmax(np.where(lost < 1, drawn, 0.0), axis=0) - np.nanmin(np.where(lost < 1, drawn, 0.0), axis=0)
+        spread = np.nanmax(np.where(lost < 1, drawn, 0.0), axis=0) - np.nanmin(
+            np.where(lost < 1, drawn, 0.0), axis=0
+        )
     known, still = ~np.isnan(value), spread <= 1e-12 * np.maximum(np.abs(np.nan_to_num(value)), 1.0)
     bare = (one.read[place] < 2) | (not draws.vary(one.clusters)) | (held.resamples == 0)
     edge = np.array([name in SHARES for name in names]) & ((value == 0) | (value == 1))
     # Whether more than 5 % of resamples are undefined may hang on the resamples; two answers are right then.
-    margin = 6 * np.sqrt(UNDEFINED * (1 - UNDEFINED) * (1 / max(held.resamples, 1) + 1 / draws.redraws)) + 0.002
+    margin = (
+        6 * np.sqrt(UNDEFINED * (1 - UNDEFINED) * (1 / max(held.resamples, 1) + 1 / draws.redraws)) + 0.002
+    )
     sure = np.abs(lost - UNDEFINED) > margin
     broken = lost > UNDEFINED
     exact = known & ~bare & still & edge & ~(broken & sure)
@@ -310,7 +324,9 @@ def _hold_intervals(
     status = sheet.texts("status")[rows]
     free = known & ~bare & ~sure & np.isin(status, ["ok", "no_interval"])
     ledger.count("metrics: the status", rows.size)
-    ledger.refuse(sheet, "status", (status != wanted) & ~free, "metrics: the status", status, wanted, rows=rows)
+    ledger.refuse(
+        sheet, "status", (status != wanted) & ~free, "metrics: the status", status, wanted, rows=rows
+    )
     ok = status == "ok"
     for column in ("ci_low", "ci_high", "se"):
         there = ~np.isnan(sheet.numbers(column)[rows])
@@ -319,16 +335,22 @@ def _hold_intervals(
                       sheet.numbers(column)[rows], "a number with status ok, null without", rows=rows)  # fmt: skip
     _hold_exact(held, rows[exact & ok], value[exact & ok], one.read[place][exact & ok])
     rest = ok & ~exact & known
-    _hold_drawn(held, one, draws, rows[rest], drawn[:, rest], [names[k] for k in np.flatnonzero(rest).tolist()])
+    _hold_drawn(
+        held, one, draws, rows[rest], drawn[:, rest], [names[k] for k in np.flatnonzero(rest).tolist()]
+    )
 
 
 def _hold_exact(held: Held, rows: Ints, value: Floats, clusters: Ints) -> None:
     """Wilson's intervals of shares of 0 and 1 that do not vary over clusters."""
     if not rows.size:
         return
-    ends = np.array([wilson_ends(round(v) * n, n, held.level) for v, n in zip(value, clusters.tolist(), strict=True)])
+    ends = np.array(
+        [wilson_ends(round(v) * n, n, held.level) for v, n in zip(value, clusters.tolist(), strict=True)]
+    )
     for column, wanted in (("ci_low", ends[:, 0]), ("ci_high", ends[:, 1])):
-        held.ledger.compare(held.sheet, column, wanted, "metrics: Wilson's interval", rows=rows, tolerance=1e-7)
+        held.ledger.compare(
+            held.sheet, column, wanted, "metrics: Wilson's interval", rows=rows, tolerance=1e-7
+        )
 
 
 def _hold_drawn(held: Held, one: _Slice, draws: Draws, rows: Ints, drawn: Floats, names: list[str]) -> None:
@@ -341,7 +363,9 @@ def _hold_drawn(held: Held, one: _Slice, draws: Draws, rows: Ints, drawn: Floats
     negative = held.sheet.numbers("se")[rows] < 0
     held.ledger.refuse(held.sheet, "se", negative, "identity: a standard error is not negative",
                        held.sheet.numbers("se")[rows], "0 or more", rows=rows)  # fmt: skip
-    light = Published(held.sheet, rows[~heavy], "ci_low", "ci_high", held.resamples, "metrics: standard errors, redrawn")
+    light = Published(
+        held.sheet, rows[~heavy], "ci_low", "ci_high", held.resamples, "metrics: standard errors, redrawn"
+    )
     if light.rows.size:
         hold_errors(held.ledger, light, drawn[:, ~heavy])
     tail = draws.tail(held.level, one.clusters)
@@ -356,5 +380,8 @@ def _hold_drawn(held: Held, one: _Slice, draws: Draws, rows: Ints, drawn: Floats
     value = held.sheet.numbers("value")[rows]
     floor = np.array([RANGES.get(name, RANGES["p"])[0] for name in names])
     ceiling = np.array([RANGES.get(name, RANGES["p"])[1] for name in names])
-    for column, wanted in (("ci_low", np.maximum(value - half, floor)), ("ci_high", np.minimum(value + half, ceiling))):
+    for column, wanted in (
+        ("ci_low", np.maximum(value - half, floor)),
+        ("ci_high", np.minimum(value + half, ceiling)),
+    ):
         held.ledger.compare(given.sheet, column, wanted, "metrics: Student's interval", rows=rows)

@@ -185,7 +185,9 @@ class Sheet:
             once = set(places.values())
             again = [row for row in range(len(self)) if row not in once]
             for row in again[:LISTED]:
-                ledger.add(self.path, self.place(row), "rows: a key stands once", "a row of the same key", "one")
+                ledger.add(
+                    self.path, self.place(row), "rows: a key stands once", "a row of the same key", "one"
+                )
         ledger.count("rows", len(keys))
         there = np.flatnonzero(found >= 0)
         return found[there], there

@@ -37,7 +37,9 @@ class Votes:
         return int(self.cluster.max(initial=-1)) + 1
 
 
-def hold_lift(ledger: Ledger, sheet: Sheet, votes: pa.Table, scenarios: list[str], redraws: int = REDRAWS) -> None:
+def hold_lift(
+    ledger: Ledger, sheet: Sheet, votes: pa.Table, scenarios: list[str], redraws: int = REDRAWS
+) -> None:
     """Every row of an arena's selection lift.
 
     Args:
@@ -47,7 +49,9 @@ def hold_lift(ledger: Ledger, sheet: Sheet, votes: pa.Table, scenarios: list[str
         scenarios: of the arena.
         redraws: resamples of our own.
     """
-    scopes = {"overall": votes} | {name: votes.filter(pc.equal(votes["scenario"], name)) for name in scenarios}
+    scopes = {"overall": votes} | {
+        name: votes.filter(pc.equal(votes["scenario"], name)) for name in scenarios
+    }
     scopes = {name: some for name, some in scopes.items() if len(set(some["arm"].to_pylist())) > 1}
     keys = [(scope, measure, arm) for scope in scopes for measure in MEASURES for arm in _COLUMNS]
     sheet.align(ledger, keys, "lift of an arena")
@@ -114,7 +118,10 @@ def _hold_votes(ledger: Ledger, sheet: Sheet, scope: str, votes: Votes, order: F
     for arm in range(len(ARMS)):
         mine = votes.arm == arm
         marks = (np.ones(mine.size), votes.points != 0.5, favoured > 0, favoured < 0)
-        columns = [np.bincount(votes.cluster[mine], np.asarray(mark, dtype=np.float64)[mine], clusters) for mark in marks]
+        columns = [
+            np.bincount(votes.cluster[mine], np.asarray(mark, dtype=np.float64)[mine], clusters)
+            for mark in marks
+        ]
         level, influence = _influence(votes, mine)
         levels.append(level)
         counts.append(int(mine.sum()))
@@ -180,7 +187,10 @@ def _hold_pairs(ledger: Ledger, sheet: Sheet, scope: str, votes: Votes, order: F
     drawn = counts.sum(axis=2).min(axis=0)
     usable = np.flatnonzero((drawn > 0) & np.isin(order, (-1.0, 1.0)))
     chance = np.array(
-        [[_chance(counts[arm, p], int(drawn[p]), float(order[p])) for arm in range(len(ARMS))] for p in usable.tolist()]
+        [
+            [_chance(counts[arm, p], int(drawn[p]), float(order[p])) for arm in range(len(ARMS))]
+            for p in usable.tolist()
+        ]
     ).reshape(-1, len(ARMS))
     n = usable.size
     draws = Draws(np.zeros(n), redraws, salt=7) if n else None
@@ -207,7 +217,12 @@ def _chance(counts: Ints, drawn: int, order: float) -> float:
     for i in range(min(won, drawn) + 1):
         for j in range(min(lost, drawn - i) + 1):
             if drawn - i - j <= tied:
-                total += comb(won, i) * comb(lost, j) * comb(tied, drawn - i - j) * (1.0 if i > j else 0.5 if i == j else 0.0)
+                total += (
+                    comb(won, i)
+                    * comb(lost, j)
+                    * comb(tied, drawn - i - j)
+                    * (1.0 if i > j else 0.5 if i == j else 0.0)
+                )
     return total / comb(won + tied + lost, drawn)
 
 
@@ -224,7 +239,13 @@ def _hold_ends(ledger: Ledger, sheet: Sheet, rows: Ints, drawn: Floats, draws: D
     bounded = sheet.texts("measure")[rows[0]] != "relative_width"
     if tail * resamples >= 1:
         check = "lift: intervals, redrawn"
-        hold_ends(ledger, Published(sheet, rows, "ci_low", "ci_high", resamples, check), drawn, tail, bounded=bounded)
+        hold_ends(
+            ledger,
+            Published(sheet, rows, "ci_low", "ci_high", resamples, check),
+            drawn,
+            tail,
+            bounded=bounded,
+        )
         return
     count, freedom = draws.freedom()
     half = student(level, freedom) * np.sqrt(count / max(freedom, 1)) * np.nanstd(drawn, axis=0, ddof=1)
@@ -235,4 +256,6 @@ def _hold_ends(ledger: Ledger, sheet: Sheet, rows: Ints, drawn: Floats, draws: D
         # A share is cut at its bounds.
         off &= ~np.isin(end, (-1.0, 0.0, 1.0))
         ledger.count("lift: intervals of few clusters, redrawn", 1)
-        ledger.refuse(sheet, name, off, "lift: intervals of few clusters, redrawn", end, value + sign * half, rows=rows)
+        ledger.refuse(
+            sheet, name, off, "lift: intervals of few clusters, redrawn", end, value + sign * half, rows=rows
+        )

@@ -80,7 +80,9 @@ def _hold_answers(project: Project, responses: Sheet, study: Study) -> None:
     for name in study.models:
         path = f"data/diagnosis/answers/{name}.parquet"
         sheet = project.sheet(path, ("model", "item_id"))
-        hold_replies(project.ledger, sheet, read_replies(project, f"data/diagnosis/answers/{name}.responses.jsonl"))
+        hold_replies(
+            project.ledger, sheet, read_replies(project, f"data/diagnosis/answers/{name}.responses.jsonl")
+        )
         hold_correct(project.ledger, sheet, items)
         parts.append(sheet.table)
     every = pa.concat_tables(parts, promote_options="default")
@@ -143,14 +145,22 @@ def hold_mastery(ledger: Ledger, sheet: Sheet, fit: Fit, attributes: pa.Table, s
     ledger.compare(sheet, "p", p, "profiles: mastery", rows=rows)
     ledger.compare(sheet, "sd", np.sqrt(p * (1 - p)), "profiles: mastery", rows=rows, tolerance=1e-8)
     ledger.compare(sheet, "n_items", told, "profiles: items that tell", rows=rows)
-    ledger.compare(sheet, "mcse", fit.mcse[0].ravel()[at], "profiles: Monte Carlo error, as the fit has it", rows=rows)
+    ledger.compare(
+        sheet, "mcse", fit.mcse[0].ravel()[at], "profiles: Monte Carlo error, as the fit has it", rows=rows
+    )
     # As published: a share that lies on the edge of a state is decided by the published digits.
     seen, items = sheet.numbers("p")[rows], sheet.numbers("n_items")[rows]
     known = items >= 0.5
-    state = np.where(known & (seen >= 0.8), "mastered", np.where(known & (seen <= 0.2), "not_mastered", "undetermined"))
+    state = np.where(
+        known & (seen >= 0.8), "mastered", np.where(known & (seen <= 0.2), "not_mastered", "undetermined")
+    )
     ledger.compare(sheet, "state", state.astype(object), "profiles: the state", rows=rows)
-    ledger.compare(sheet, "basis", np.where(known, "responses", "prior").astype(object), "profiles: the basis", rows=rows)
-    ledger.compare(sheet, "support", np.full(rows.size, support, dtype=object), "profiles: the verdict", rows=rows)
+    ledger.compare(
+        sheet, "basis", np.where(known, "responses", "prior").astype(object), "profiles: the basis", rows=rows
+    )
+    ledger.compare(
+        sheet, "support", np.full(rows.size, support, dtype=object), "profiles: the verdict", rows=rows
+    )
     labels = dict(zip(attributes["attribute"].to_pylist(), attributes["label"].to_pylist(), strict=True))
     wanted = np.array([labels.get(keys[k][1]) for k in at.tolist()] or [None], dtype=object)[: at.size]
     ledger.compare(sheet, "label", wanted, "profiles: the label", rows=rows)
@@ -176,9 +186,13 @@ def hold_attributes(ledger: Ledger, sheet: Sheet, fit: Fit, level: float) -> Non
     half = student(level, n - 1) * error
     flat = ~(error > 1e-12) if n > 1 else np.ones(at.size, dtype=bool)
     for name, wanted in (("ci_low", np.maximum(mean - half, 0)), ("ci_high", np.minimum(mean + half, 1))):
-        ledger.compare(sheet, name, np.where(flat, np.nan, wanted), "attributes: the interval", rows=rows, tolerance=1e-8)
+        ledger.compare(
+            sheet, name, np.where(flat, np.nan, wanted), "attributes: the interval", rows=rows, tolerance=1e-8
+        )
     ledger.compare(sheet, "accuracy", np.maximum(p, 1 - p).mean(axis=0), "attributes: accuracy", rows=rows)
-    ledger.compare(sheet, "consistency", (1 - 2 * p * (1 - p)).mean(axis=0), "attributes: consistency", rows=rows)
+    ledger.compare(
+        sheet, "consistency", (1 - 2 * p * (1 - p)).mean(axis=0), "attributes: consistency", rows=rows
+    )
     ledger.compare(sheet, "n_models", np.full(rows.size, n), "attributes: counts", rows=rows)
     ledger.compare(sheet, "n_items", fit.needs.sum(axis=0)[at], "attributes: counts", rows=rows)
     ledger.compare(sheet, "level", np.full(rows.size, level), "attributes: the level", rows=rows)
@@ -243,7 +257,9 @@ def hold_items(ledger: Ledger, sheet: Sheet, fit: Fit) -> None:
         "pooled": fit.pooled.mean(axis=0) >= 0.5,
     }
     for name, wanted in numbers.items():
-        ledger.compare(sheet, name, np.asarray(wanted, dtype=np.float64)[at], f"items: {name}", rows=rows, tolerance=1e-8)
+        ledger.compare(
+            sheet, name, np.asarray(wanted, dtype=np.float64)[at], f"items: {name}", rows=rows, tolerance=1e-8
+        )
     errors = _errors(fit, guess, slip)
     for name, wanted in zip(("guess_se", "slip_se"), errors, strict=True):
         ledger.compare(sheet, name, wanted[at], "items: standard errors", rows=rows, tolerance=1e-6)
@@ -280,7 +296,9 @@ def _errors(fit: Fit, guess: Floats, slip: Floats) -> tuple[Floats, Floats]:
         for one, other in ((0, 1), (1, 0)):
             if not told[one]:
                 continue
-            taken = matrix[0, 1] ** 2 / matrix[other, other] if told[other] and matrix[other, other] > 0 else 0.0
+            taken = (
+                matrix[0, 1] ** 2 / matrix[other, other] if told[other] and matrix[other, other] > 0 else 0.0
+            )
             left = matrix[one, one] - taken
             if left > 1e-9 * matrix[one, one]:
                 out[one, j] = 1 / np.sqrt(left)
@@ -342,9 +360,18 @@ def hold_entries(ledger: Ledger, sheet: Sheet, fit: Fit, prior: pa.Table) -> dic
     ledger.compare(sheet, "prior", probability[at], "entries: the prior", rows=rows)
     ledger.compare(sheet, "reference", reference[at].astype(np.float64), "entries: the prior", rows=rows)
     ledger.compare(sheet, "posterior", np.clip(q, 0, 1)[at], "entries: the posterior", rows=rows)
-    ledger.compare(sheet, "log_odds", np.log(inner / (1 - inner))[at], "entries: the posterior", rows=rows, tolerance=1e-8)
+    ledger.compare(
+        sheet,
+        "log_odds",
+        np.log(inner / (1 - inner))[at],
+        "entries: the posterior",
+        rows=rows,
+        tolerance=1e-8,
+    )
     has = q > 0.5
-    pattern = np.where(reference, np.where(has, "kept", "dropped"), np.where(has, "added", "absent")).astype(object)
+    pattern = np.where(reference, np.where(has, "kept", "dropped"), np.where(has, "added", "absent")).astype(
+        object
+    )
     ledger.compare(sheet, "pattern", pattern[at], "entries: the pattern", rows=rows)
     shape = (len(fit.items), len(fit.attributes))
     dropped = (reference & ~has).reshape(shape).any(axis=1)
@@ -366,7 +393,13 @@ def _hold_board(project: Project, studies: list[str]) -> None:
     try:
         documents = {name: _beside(project, folder) for name, folder in folders.items()}
         seen = project.json("results/mastery_beside.json")
-        hold_json(project.ledger, "results/mastery_beside.json", seen, documents, "copies: what stands beside the board")
+        hold_json(
+            project.ledger,
+            "results/mastery_beside.json",
+            seen,
+            documents,
+            "copies: what stands beside the board",
+        )
         text = project.text("results/mastery.md")
         hold_lines(project.ledger, "results/mastery.md", text, _lines(board.table.to_pylist(), documents),
                    "copies: the page shows the board's numbers")  # fmt: skip
@@ -386,7 +419,11 @@ def _beside(project: Project, folder: str) -> Row:
     for kind in ("model", "item"):
         rows = [row for row in screening if row["kind"] == kind]
         flags = Counter(flag for row in rows for flag in row["flags"])
-        screened[kind] = {"n": len(rows), "left_out": sum(not row["kept"] for row in rows), "flags": dict(flags)}
+        screened[kind] = {
+            "n": len(rows),
+            "left_out": sum(not row["kept"] for row in rows),
+            "flags": dict(flags),
+        }
     return {
         "verdict": project.json(f"{folder}/support.json"),
         "sizes": {
@@ -399,7 +436,8 @@ def _beside(project: Project, folder: str) -> Row:
         "corrections": project.json(f"{folder}/corrections.json"),
         "pooled": sum(items["pooled"].to_pylist()),
         "attributes": [
-            row | {"states": {state: states[row["attribute"], state] for state in _STATES}} for row in profiles
+            row | {"states": {state: states[row["attribute"], state] for state in _STATES}}
+            for row in profiles
         ],
         "predictions": project.table(f"{folder}/predictions.parquet").to_pylist(),
         "checks": project.table(f"{folder}/checks.parquet").to_pylist(),
@@ -418,12 +456,22 @@ def _lines(rows: list[Row], documents: dict[str, Row]) -> list[tuple[str, str, l
             states = "/".join(str(row["states"][name]) for name in _STATES)
             if low is not None and high is not None:
                 share += f" [{100 * low:.0f}, {100 * high:.0f}]"
-            cells = [str(row["n_items"]), share, states, f"{row['accuracy']:.2f}", f"{row['consistency']:.2f}"]
-            out.append((heading, plain(f"{number} {row['label']}"), [plain(f"{number} {row['label']}"), *cells]))
+            cells = [
+                str(row["n_items"]),
+                share,
+                states,
+                f"{row['accuracy']:.2f}",
+                f"{row['consistency']:.2f}",
+            ]
+            out.append(
+                (heading, plain(f"{number} {row['label']}"), [plain(f"{number} {row['label']}"), *cells])
+            )
         models: dict[str, list[float]] = {}
         for row in rows:
             if row["study"] == study:
                 models.setdefault(row["model"], []).append(row["p"])
-        means = sorted(((sum(p) / len(p), name) for name, p in models.items()), key=lambda one: (-one[0], one[1]))
+        means = sorted(
+            ((sum(p) / len(p), name) for name, p in models.items()), key=lambda one: (-one[0], one[1])
+        )
         out += [(heading, plain(name), [plain(name), f"{mean:.2f}"]) for mean, name in means[:_SHOWN]]
     return out

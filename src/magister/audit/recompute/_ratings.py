@@ -10,7 +10,16 @@ import numpy as np
 from scipy import special
 
 from magister.audit.recompute._ballots import Ballots, connected
-from magister.audit.recompute._draws import Draws, Published, adjusted, hold_ends, hold_errors, hold_ranks, letters_agree, ranked
+from magister.audit.recompute._draws import (
+    Draws,
+    Published,
+    adjusted,
+    hold_ends,
+    hold_errors,
+    hold_ranks,
+    letters_agree,
+    ranked,
+)
 from magister.audit.recompute._ledger import LISTED, Bools, Floats, Ints, Ledger, Sheet
 from magister.audit.recompute._strength import (
     POINTS,
@@ -116,7 +125,11 @@ def scope_of(ballots: Ballots, redraws: int) -> Scope:
         scenario[:] = 0
     annotators, who = np.unique(ballots.annotator, return_inverse=True)
     many = annotators.size >= MIN_ANNOTATORS
-    scope = Scope(ballots, Draws(scenario, redraws, salt=3), Draws(np.zeros(annotators.size), redraws, salt=4) if many else None)
+    scope = Scope(
+        ballots,
+        Draws(scenario, redraws, salt=3),
+        Draws(np.zeros(annotators.size), redraws, salt=4) if many else None,
+    )
     part_of = connected(len(ballots.models), ballots.low, ballots.high)
     for first in np.unique(part_of[ballots.low]).tolist():
         at = np.flatnonzero(part_of[ballots.low] == first)
@@ -221,7 +234,18 @@ def hold_absent(ledger: Ledger, sheet: Sheet, keys: Sequence[tuple[str, ...]]) -
     """Rows of models without a vote: nothing is known of them."""
     rows = sheet.find(keys)
     rows = rows[rows >= 0]
-    unknown = ("rating", "ci_low", "ci_high", "se", "sandwich_low", "sandwich_high", "rank", "rank_low", "rank_high", "p_first")
+    unknown = (
+        "rating",
+        "ci_low",
+        "ci_high",
+        "se",
+        "sandwich_low",
+        "sandwich_high",
+        "rank",
+        "rank_low",
+        "rank_high",
+        "p_first",
+    )
     for name in unknown:
         ledger.compare(sheet, name, np.full(rows.size, np.nan), "ratings: models without votes", rows=rows)
     for name in ("n", "wins", "losses", "ties", "n_clusters"):
@@ -236,7 +260,13 @@ def _hold_counts(ledger: Ledger, sheet: Sheet, rows: Ints, scope: Scope, part: P
     wins = np.bincount(low[score == 1], minlength=k) + np.bincount(high[score == 0], minlength=k)
     losses = np.bincount(high[score == 1], minlength=k) + np.bincount(low[score == 0], minlength=k)
     ties = sum(np.bincount(side[score == 0.5], minlength=k) for side in (low, high))
-    counts = {"wins": wins, "losses": losses, "ties": ties, "n": wins + losses + ties, "n_clusters": part.units}
+    counts = {
+        "wins": wins,
+        "losses": losses,
+        "ties": ties,
+        "n": wins + losses + ties,
+        "n_clusters": part.units,
+    }
     for name, wanted in counts.items():
         ledger.compare(sheet, name, wanted, "ratings: counts of votes", rows=rows)
     total = sum((sheet.numbers(name)[rows] for name in ("wins", "losses", "ties")), np.zeros(k))
@@ -245,14 +275,18 @@ def _hold_counts(ledger: Ledger, sheet: Sheet, rows: Ints, scope: Scope, part: P
     won, lost = sheet.numbers("wins")[rows].sum(), sheet.numbers("losses")[rows].sum()
     ledger.count("identity: a win is another's loss", 1)
     if won != lost:
-        ledger.add(sheet.path, sheet.place(int(rows[0]), "wins"), "identity: a win is another's loss", won, lost)
+        ledger.add(
+            sheet.path, sheet.place(int(rows[0]), "wins"), "identity: a win is another's loss", won, lost
+        )
     component = sheet.numbers("component")[rows]
     sizes = [(other.models.size, other.at.size) for other in scope.parts]
     # Parts of one size and number of votes may stand in any order.
     same = [k + 1 for k, size in enumerate(sizes) if size == sizes[number - 1]]
     off = ~np.isin(component, same) | (component != component[0])
     ledger.count("ratings: connected parts", k)
-    ledger.refuse(sheet, "component", off, "ratings: connected parts", component, " or ".join(map(str, same)), rows=rows)
+    ledger.refuse(
+        sheet, "component", off, "ratings: connected parts", component, " or ".join(map(str, same)), rows=rows
+    )
 
 
 def _hold_ratings(ledger: Ledger, sheet: Sheet, rows: Ints, part: Part, system: str, plan: Plan) -> None:
@@ -263,10 +297,18 @@ def _hold_ratings(ledger: Ledger, sheet: Sheet, rows: Ints, part: Part, system: 
         wanted, tolerance, check = elo_path(part.season, plan.elo_k), ELO_TOLERANCE, "ratings: Elo"
     ledger.count(check, rows.size)
     ledger.refuse(sheet, "rating", ~(np.abs(seen - wanted) <= tolerance), check, seen, wanted, rows=rows)
-    check = f"identity: {'Bradley-Terry' if system == 'bradley_terry' else 'Elo'} ratings have a mean of {MEAN:g}"
+    check = (
+        f"identity: {'Bradley-Terry' if system == 'bradley_terry' else 'Elo'} ratings have a mean of {MEAN:g}"
+    )
     ledger.count(check, 1)
     if not abs(seen.mean() - MEAN) <= _DECIMALS:
-        ledger.add(sheet.path, f"{sheet.place(int(rows[0]), 'rating')} and {rows.size - 1} more", check, seen.mean(), MEAN)
+        ledger.add(
+            sheet.path,
+            f"{sheet.place(int(rows[0]), 'rating')} and {rows.size - 1} more",
+            check,
+            seen.mean(),
+            MEAN,
+        )
     rank = sheet.numbers("rank")[rows]
     ledger.compare(sheet, "rank", ranked(seen), "ratings: the rank", rows=rows)
     low, high = (sheet.numbers(f"rank_{end}")[rows] for end in ("low", "high"))
@@ -330,7 +372,11 @@ def _drawn(scope: Scope, part: Part, plan: Plan) -> dict[str, Floats | None]:
             continue
 
         def rate(some: Season, system: str = system) -> Floats:
-            return MEAN + POINTS * strengths(some, part.b) if system == "bradley_terry" else elo_paths(some, plan.elo_k)
+            return (
+                MEAN + POINTS * strengths(some, part.b)
+                if system == "bradley_terry"
+                else elo_paths(some, plan.elo_k)
+            )
 
         drawn = rate(season)
         if people is not None:
@@ -387,12 +433,21 @@ def _tests(scope: Scope, part: Part) -> Floats:
 
 
 def _hold_intervals(
-    ledger: Ledger, sheet: Sheet, rows: Ints, scope: Scope, part: Part, drawn: Floats | None, p: Floats, plan: Plan
+    ledger: Ledger,
+    sheet: Sheet,
+    rows: Ints,
+    scope: Scope,
+    part: Part,
+    drawn: Floats | None,
+    p: Floats,
+    plan: Plan,
 ) -> None:
     """Ends, statuses, ranks, first places and letters."""
     elo = sheet.texts("system")[rows[0]] == "elo"
     few, unbounded = part.units < 2, part.open_low | part.open_high
-    status = np.where(unbounded, "unbounded", np.where(few | (elo & (plan.resamples == 0)), "no_interval", "ok"))
+    status = np.where(
+        unbounded, "unbounded", np.where(few | (elo & (plan.resamples == 0)), "no_interval", "ok")
+    )
     ledger.compare(sheet, "status", status.astype(object), "ratings: the status", rows=rows)
     for name, ends in (("ci_low", part.open_low), ("ci_high", part.open_high)):
         # Between others that never met it both ways a model has no end at all.
@@ -407,16 +462,22 @@ def _hold_intervals(
     still = np.ptp(drawn, axis=0) <= _STILL
     _, _, unvaried = _variance(scope, part)
     fixed = still if elo else still | unvaried
-    tails = special.ndtr(-np.sqrt(part.units / np.maximum(part.units - 1, 1)) * _quantile(scope, part, plan.level))
+    tails = special.ndtr(
+        -np.sqrt(part.units / np.maximum(part.units - 1, 1)) * _quantile(scope, part, plan.level)
+    )
     simple = ~(unbounded | few | fixed)
     system = "Elo" if elo else "Bradley-Terry"
-    held = Published(sheet, rows[simple], "ci_low", "ci_high", plan.resamples, f"ratings: {system} intervals, redrawn")
+    held = Published(
+        sheet, rows[simple], "ci_low", "ci_high", plan.resamples, f"ratings: {system} intervals, redrawn"
+    )
     if simple.any() and (tails[simple] * plan.resamples >= 1).all():
         hold_ends(ledger, held, drawn[:, simple], tails[simple])
     elif simple.any():
         _hold_student(ledger, sheet, rows[simple], drawn[:, simple], part.units[simple], tails[simple], plan)
     if elo:
-        some = Published(sheet, rows[simple], "ci_low", "ci_high", plan.resamples, "ratings: Elo standard errors, redrawn")
+        some = Published(
+            sheet, rows[simple], "ci_low", "ci_high", plan.resamples, "ratings: Elo standard errors, redrawn"
+        )
         if simple.any():
             hold_errors(ledger, some, drawn[:, simple])
         model = still & ~(unbounded | few)
@@ -442,7 +503,9 @@ def _hold_profile(ledger: Ledger, sheet: Sheet, rows: Ints, part: Part, plan: Pl
         seen = float(sheet.numbers(name)[rows[k]])
         ledger.count("ratings: ends by the profile", 1)
         if not abs(seen - wanted) <= (ELO_TOLERANCE if elo else 1e-4):
-            ledger.add(sheet.path, sheet.place(int(rows[k]), name), "ratings: ends by the profile", seen, wanted)
+            ledger.add(
+                sheet.path, sheet.place(int(rows[k]), name), "ratings: ends by the profile", seen, wanted
+            )
 
 
 def _hold_student(
@@ -476,7 +539,9 @@ def _hold_model(
         points[:, two] += games[at] - won[:, at]
     season = Season(np.broadcast_to(part.season.games, (plan.redraws, k, k)), points)
     drawn = elo_paths(season, plan.elo_k)[:, model]
-    held = Published(sheet, rows, "ci_low", "ci_high", plan.resamples, "ratings: Elo intervals of the model, redrawn")
+    held = Published(
+        sheet, rows, "ci_low", "ci_high", plan.resamples, "ratings: Elo intervals of the model, redrawn"
+    )
     if (tails * plan.resamples >= 1).all():
         hold_ends(ledger, held, drawn, tails)
     hold_errors(ledger, held, drawn)

@@ -67,7 +67,9 @@ def _reply(row: Mapping[str, Any]) -> Reply:
     )
 
 
-def hold_replies(ledger: Ledger, sheet: Sheet, replies: Mapping[str, Reply], asked: Ints | None = None) -> None:
+def hold_replies(
+    ledger: Ledger, sheet: Sheet, replies: Mapping[str, Reply], asked: Ints | None = None
+) -> None:
     """Rows of answers, guides or revisions against the responses to their requests.
 
     Texts, finish reasons, errors and tokens are those of the response; a failed call has status `error`, a prompt
@@ -83,7 +85,9 @@ def hold_replies(ledger: Ledger, sheet: Sheet, replies: Mapping[str, Reply], ask
     ids = sheet.texts("request_id")[rows]
     said = [replies.get(name) for name in ids.tolist()]
     lost = np.array([reply is None for reply in said], dtype=bool)
-    ledger.refuse(sheet, "request_id", lost, "replies: every request has a response", ids, "a response", rows=rows)
+    ledger.refuse(
+        sheet, "request_id", lost, "replies: every request has a response", ids, "a response", rows=rows
+    )
     rows, known = rows[~lost], [reply for reply in said if reply is not None]
     for column in ("text", "finish_reason", "error", "prompt_tokens", "completion_tokens"):
         wanted = np.array([getattr(reply, column) for reply in known] or [None], dtype=object)[: len(known)]
@@ -96,20 +100,28 @@ def hold_replies(ledger: Ledger, sheet: Sheet, replies: Mapping[str, Reply], ask
         ["" if reply.error is None else "context_exceeded" if reply.error == "context_length" else "error"
          for reply in known] or [""], dtype=object)[: len(known)]  # fmt: skip
     filtered = np.array([reply.finish_reason == "content_filter" for reply in known] or [False])[: len(known)]
-    broken = np.array([reply.finish_reason in ("error", "abort", "cancelled", "timeout") for reply in known] or [False])
-    wrong = np.where(failed != "", status != failed, np.isin(status, ["error", "context_exceeded"]) & ~broken[: len(known)])
+    broken = np.array(
+        [reply.finish_reason in ("error", "abort", "cancelled", "timeout") for reply in known] or [False]
+    )
+    wrong = np.where(
+        failed != "", status != failed, np.isin(status, ["error", "context_exceeded"]) & ~broken[: len(known)]
+    )
     wrong = np.asarray(wrong, dtype=bool) | (filtered & (failed == "") & (status != "refusal"))
     ledger.count("replies: the status of a failed call", rows.size)
     wanted = np.where(failed != "", failed, np.where(filtered, "refusal", "no failure"))
     ledger.refuse(sheet, "status", wrong, "replies: the status of a failed call", status, wanted, rows=rows)
-    cut = np.array([reply.finish_reason in ("length", "max_tokens", "model_length") for reply in known] or [False])
+    cut = np.array(
+        [reply.finish_reason in ("length", "max_tokens", "model_length") for reply in known] or [False]
+    )
     off = (status == "truncated") & ~cut[: len(known)]
     # A reply may also be cut inside its reasoning by the engine's own rule; only the finish reason says so.
     ledger.refuse(sheet, "status", off, "replies: truncated means stopped by the limit", status,
                   "another status: the reply was not stopped by its limit", rows=rows)  # fmt: skip
 
 
-def hold_correct(ledger: Ledger, sheet: Sheet, items: Mapping[str, Mapping[str, Any]], rows: Ints | None = None) -> None:
+def hold_correct(
+    ledger: Ledger, sheet: Sheet, items: Mapping[str, Mapping[str, Any]], rows: Ints | None = None
+) -> None:
     """`correct` of answers: status ok and the key; unknown where a call failed. And plain replies, read again.
 
     Args:
@@ -126,7 +138,9 @@ def hold_correct(ledger: Ledger, sheet: Sheet, items: Mapping[str, Mapping[str, 
     key = np.array([items[name]["key"] for name in ids.tolist()] or [None], dtype=object)[: ids.size]
     wanted = np.where(status == "error", np.nan, ((status == "ok") & (answer == key)).astype(np.float64))
     ledger.compare(sheet, "correct", wanted, "answers: correct is the key", rows=at)
-    odd = (status == "ok") != np.array([value is not None for value in answer.tolist()] or [False])[: ids.size]
+    odd = (status == "ok") != np.array([value is not None for value in answer.tolist()] or [False])[
+        : ids.size
+    ]
     ledger.refuse(sheet, "answer", np.asarray(odd, dtype=bool), "answers: an answer with status ok alone", answer,
                   "an answer with status ok, null without", rows=at)  # fmt: skip
     plain = np.array([plain_answer(text, items[name]) for text, name in zip(sheet.texts("text")[at], ids, strict=True)]
@@ -159,12 +173,18 @@ def hold_guides(ledger: Ledger, sheet: Sheet) -> None:
     for spans in sheet.texts("leak_spans").tolist():
         kinds = {span[2] for span in json.loads(spans)} if spans else set()
         leaks.append("gold" if "gold" in kinds else "option" if kinds else "none")
-    ledger.compare(sheet, "leak", np.array(leaks or [""], dtype=object)[: len(leaks)], "guides: the worst of its leaks")
+    ledger.compare(
+        sheet, "leak", np.array(leaks or [""], dtype=object)[: len(leaks)], "guides: the worst of its leaks"
+    )
     texts, verdicts = sheet.texts("text"), sheet.texts("verdict")
     plain = np.full(len(sheet), None, dtype=object)
     for row, text in enumerate(texts.tolist()):
         found = _PLAIN_VERDICT.match(text or "")
-        if found and text.lower().count("verdict") == 1 and not re.search(r"(?i)\b(in)?correct|wrong|right\b", text[found.end():]):
+        if (
+            found
+            and text.lower().count("verdict") == 1
+            and not re.search(r"(?i)\b(in)?correct|wrong|right\b", text[found.end() :])
+        ):
             plain[row] = found.group(1)
     read = np.array([word is not None for word in plain.tolist()] or [False])[: len(sheet)]
     off = read & np.asarray(verdicts != plain, dtype=bool) & (sheet.texts("status") == "ok")

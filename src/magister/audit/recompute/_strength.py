@@ -109,7 +109,9 @@ def constrained(season: Season, top: Floats, contrast: Floats, value: float) -> 
     start = top + along * (value - contrast @ top)
     # Of the contrasts those at a right angle to this one.
     whole = contrasts(season.k)
-    rest = whole - np.outer(contrast / np.sqrt(contrast @ contrast), (contrast / np.sqrt(contrast @ contrast)) @ whole)
+    rest = whole - np.outer(
+        contrast / np.sqrt(contrast @ contrast), (contrast / np.sqrt(contrast @ contrast)) @ whole
+    )
     left, spread, _ = np.linalg.svd(rest, full_matrices=False)
     return _climb(season, start, left[:, spread > 1e-9])
 

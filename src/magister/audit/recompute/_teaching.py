@@ -7,7 +7,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magister.audit.recompute._cells import FACTS, Group, groups_of, own_groups
-from magister.audit.recompute._crossed import COMPARISONS_KEY, STANDINGS_KEY, Settings, fields_of, hold_standings
+from magister.audit.recompute._crossed import (
+    COMPARISONS_KEY,
+    STANDINGS_KEY,
+    Settings,
+    fields_of,
+    hold_standings,
+)
 from magister.audit.recompute._draws import REDRAWS, Draws
 from magister.audit.recompute._league_metrics import KEY, Held, hold_group, left_over, missing_own
 from magister.audit.recompute._ledger import Ints, Ledger, Sheet
@@ -93,7 +99,9 @@ class _League:
 
         blind = answers("blind_answers", self.league.students, ("model", "item_id"))
         own = answers("zero_shot", self.league.teachers, ("model", "item_id"))
-        revised = [sheet for t in rounds for sheet in answers(f"round{t}/revise", self.league.students, _PLACE)]
+        revised = [
+            sheet for t in rounds for sheet in answers(f"round{t}/revise", self.league.students, _PLACE)
+        ]
         guides = []
         for t in rounds:
             for name in self.league.teachers:
@@ -124,9 +132,21 @@ class _League:
         renamed = blind.rename_columns({"model": "student"})
         hold_join(ledger, begun, renamed, same, ["student", "item_id"], "trajectories: the blind answer")
         hold_join(ledger, later, revised, same, list(_PLACE), "trajectories: the revised answer")
-        said = {"verdict": "verdict", "guide_status": "status", "leak": "leak", "guide_request_id": "request_id"}
+        said = {
+            "verdict": "verdict",
+            "guide_status": "status",
+            "leak": "leak",
+            "guide_request_id": "request_id",
+        }
         hold_join(ledger, later, guides, said, list(_PLACE), "trajectories: the guide")
-        hold_join(ledger, trajectories, facts, {name: name for name in FACTS}, ["item_id"], "trajectories: facts of items")
+        hold_join(
+            ledger,
+            trajectories,
+            facts,
+            {name: name for name in FACTS},
+            ["item_id"],
+            "trajectories: facts of items",
+        )
         asked = len(set(zip(*(guides[name].to_pylist() for name in ("arm", "teacher")), strict=True)))
         for sheet, wanted, what in (
             (begun, blind.num_rows * asked, "blind answers of all teachers and arms"),
@@ -187,7 +207,15 @@ def hold_league(
     keys: dict[str, list[tuple[str, ...]]] = {"standings": [], "comparisons": []}
     for some in (with_teachers, mine):
         for group in some:
-            _hold_places(ledger, name, group, tables, (policy, resamples, level, redraws), alone=len(some) == 1, keys=keys)
+            _hold_places(
+                ledger,
+                name,
+                group,
+                tables,
+                (policy, resamples, level, redraws),
+                alone=len(some) == 1,
+                keys=keys,
+            )
     for kind, wanted in keys.items():
         tables[kind].align(ledger, wanted, f"{kind} of a league")
 
@@ -205,7 +233,9 @@ def _hold_places(
     policy, resamples, level, redraws = given
     draws = Draws(group.items.strata, redraws, salt=1)
     for field in fields_of(name, group, policy, draws, alone=alone):
-        hold_standings(ledger, tables["standings"], tables["comparisons"], field, Settings(resamples, level, draws))
+        hold_standings(
+            ledger, tables["standings"], tables["comparisons"], field, Settings(resamples, level, draws)
+        )
         who = field.teachers
         keys["standings"] += [(name, field.metric, teacher) for teacher in who]
         keys["comparisons"] += [(name, field.metric, a, b) for i, a in enumerate(who) for b in who[i + 1 :]]

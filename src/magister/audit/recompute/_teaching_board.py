@@ -43,13 +43,21 @@ def hold_board(project: Project, leagues: Sequence[str]) -> None:
     _hold_charts(project, rows, metrics)
     try:
         seen = project.json("results/metrics.json")
-        hold_json(project.ledger, "results/metrics.json", seen, _numbers(rows), "copies: the JSON says what the board says")
+        hold_json(
+            project.ledger,
+            "results/metrics.json",
+            seen,
+            _numbers(rows),
+            "copies: the JSON says what the board says",
+        )
     except MissingError:
         pass
     try:
         text = project.text("results/teaching.md")
         wanted = _lines(rows)
-        hold_lines(project.ledger, "results/teaching.md", text, wanted, "copies: the page shows the board's numbers")
+        hold_lines(
+            project.ledger, "results/teaching.md", text, wanted, "copies: the page shows the board's numbers"
+        )
     except MissingError:
         pass
 
@@ -73,7 +81,9 @@ def hold_cells(ledger: Ledger, board: Sheet, metrics: pa.Table, standings: pa.Ta
         for column, of in ((name, "value"), (f"{name}_ci_low", "ci_low"), (f"{name}_ci_high", "ci_high")):
             wanted = np.array([_number(row.get(of)) for row in some], dtype=np.float64)
             ledger.compare(board, column, wanted, f"board: {metric}", rows=rows)
-        status = np.array([row.get("status", "not_computable") for row in some] or [""], dtype=object)[: len(some)]
+        status = np.array([row.get("status", "not_computable") for row in some] or [""], dtype=object)[
+            : len(some)
+        ]
         ledger.compare(board, f"{name}_status", status, f"board: {metric}", rows=rows)
     gains = [headline.get((key, "CA"), {}) for key in found]
     for column in (*_COUNTS, *(f"n_{status}" for status in _STATUSES)):
@@ -85,7 +95,13 @@ def hold_cells(ledger: Ledger, board: Sheet, metrics: pa.Table, standings: pa.Ta
         kind = object if column == "policy" else np.float64
         ledger.compare(board, column, np.array(values, dtype=kind), "board: settings", rows=rows)
     separated = [_separated(row) for row in gains]
-    ledger.compare(board, "separated_from_zero", np.array(separated, dtype=np.float64), "board: separated from 0", rows=rows)
+    ledger.compare(
+        board,
+        "separated_from_zero",
+        np.array(separated, dtype=np.float64),
+        "board: separated from 0",
+        rows=rows,
+    )
     _hold_ranks(ledger, board, rows, found, gains, standings)
     _hold_unresponsive(ledger, board, rows, found, metrics)
     _hold_identities(ledger, board)
@@ -93,7 +109,9 @@ def hold_cells(ledger: Ledger, board: Sheet, metrics: pa.Table, standings: pa.Ta
 
 def _headline(metrics: pa.Table) -> dict[tuple[tuple[str, str, str], str], Row]:
     """Overall rows of the board's metrics at their last round."""
-    chosen = pc.and_(pc.equal(metrics["slice_kind"], "overall"), pc.is_in(metrics["metric"], pa.array(METRICS)))
+    chosen = pc.and_(
+        pc.equal(metrics["slice_kind"], "overall"), pc.is_in(metrics["metric"], pa.array(METRICS))
+    )
     found: dict[tuple[tuple[str, str, str], str], Row] = {}
     for row in sorted(metrics.filter(chosen).to_pylist(), key=lambda row: int(row["round"])):
         found[(row["league"], row["arm"], row["teacher"]), row["metric"]] = row
@@ -162,17 +180,23 @@ def _hold_identities(ledger: Ledger, board: Sheet) -> None:
     by_key = {row: k for k, row in enumerate(zip(*(board.texts(name) for name in BOARD_KEY), strict=True))}
     ca, net, room = (board.numbers(name) for name in ("ca", "net_ca", "headroom"))
     sham = np.array([_at(ca, by_key.get((league, "sham", "sham"))) for league in board.texts("league")])
-    told = np.array([_at(ca, by_key.get((league, "oracle_tell", "oracle_tell"))) for league in board.texts("league")])
+    told = np.array(
+        [_at(ca, by_key.get((league, "oracle_tell", "oracle_tell"))) for league in board.texts("league")]
+    )
     some = np.flatnonzero(~np.isnan(net))
     ledger.compare(board, "net_ca", (ca - sham)[some], "identity: net CA = CA - CA of sham", rows=some)
     some = np.flatnonzero(~np.isnan(room))
     with np.errstate(divide="ignore", invalid="ignore"):
         share = (ca - sham) / (told - sham)
-    ledger.compare(board, "headroom", share[some], "identity: headroom = net CA / net CA of oracle_tell", rows=some)
+    ledger.compare(
+        board, "headroom", share[some], "identity: headroom = net CA / net CA of oracle_tell", rows=some
+    )
     total = sum((board.numbers(f"n_{status}") for status in _STATUSES), np.zeros(len(board)))
     asked = 2 * (board.numbers("n_cells") + board.numbers("n_dropped"))
     ledger.count("identity: statuses add up to the replies", len(board))
-    ledger.refuse(board, "n_ok to n_error", total != asked, "identity: statuses add up to the replies", total, asked)
+    ledger.refuse(
+        board, "n_ok to n_error", total != asked, "identity: statuses add up to the replies", total, asked
+    )
     for name in ("aa", "ja", "ga"):
         value = board.numbers(name)
         with np.errstate(invalid="ignore"):
@@ -210,13 +234,16 @@ def _numbers(rows: Sequence[Row]) -> dict[str, dict[str, dict[str, Any]]]:
     for row in rows:
         found = {metric: row[metric.lower()] for metric in METRICS}
         found |= {"ci_low": row["ca_ci_low"], "ci_high": row["ca_ci_high"]}
-        found |= {name: row[name] for name in ("rank", "rank_low", "rank_high", "p_first", "rounds", *_COUNTS)}
+        found |= {
+            name: row[name] for name in ("rank", "rank_low", "rank_high", "p_first", "rounds", *_COUNTS)
+        }
         out.setdefault(row["league"], {})[_name(row)] = {k: v for k, v in found.items() if v is not None}
     return out
 
 
 def _hold_charts(project: Project, rows: Sequence[Row], metrics: pa.Table) -> None:
     """The two charts' data."""
+
     def series(row: Row) -> str:
         return f"{row['league']}: {_name(row)}" + ("" if row["arm"] == "taught" else " (control)")
 
@@ -224,7 +251,9 @@ def _hold_charts(project: Project, rows: Sequence[Row], metrics: pa.Table) -> No
     known = [row | {"series": series(row)} for row in sorted(rows, key=_order) if row["ca"] is not None]
     chart = pa.table({name: [row[name] for row in known] for name in columns})
     hold_csv(project, "results/teaching_ca.csv", chart, BOARD_KEY)
-    kept = pc.and_(pc.equal(metrics["slice_kind"], "overall"), pc.is_in(metrics["metric"], pa.array(["p", "CA"])))
+    kept = pc.and_(
+        pc.equal(metrics["slice_kind"], "overall"), pc.is_in(metrics["metric"], pa.array(["p", "CA"]))
+    )
     places: dict[tuple[Any, ...], Row] = {}
     for row in metrics.filter(kept).to_pylist():
         entry = places.setdefault((row["league"], row["arm"], row["teacher"], row["round"]), {})
@@ -269,7 +298,13 @@ def _lines(rows: Sequence[Row]) -> list[tuple[str, str, list[str]]]:
             if row["ca_random_ci_low"] is not None:
                 ends = (percent(row[f"ca_random_ci_{end}"], signed=True) for end in ("low", "high"))
                 random = f"[{', '.join(ends)}]"
-            out.append((heading, plain(name), [plain(name), span, _chance(row["p_first"]), row["group"] or "-", random]))
+            out.append(
+                (
+                    heading,
+                    plain(name),
+                    [plain(name), span, _chance(row["p_first"]), row["group"] or "-", random],
+                )
+            )
         if any(row[m] is not None for m in ("net_ca", "headroom", "ca_masked")):
             beside = [
                 bracketed(row["net_ca"], row["net_ca_ci_low"], row["net_ca_ci_high"], signed=True),
