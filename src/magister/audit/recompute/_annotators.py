@@ -103,9 +103,8 @@ def _places(statistic: str, kinds: Iterable[str], rows: list[Vote]) -> Iterable[
 
 
 def _trials(rows: list[Vote], seen: Callable[[Vote], tuple[float, float]]) -> Trials:
-    pairs = [seen(row) for row in rows]
-    return Trials(np.array([hit for hit, _ in pairs], dtype=np.float64), np.array([n for _, n in pairs], dtype=np.float64),
-                  [row["root"] for row in rows])  # fmt: skip
+    pairs = np.array([seen(row) for row in rows], dtype=np.float64).reshape(-1, 2)
+    return Trials(pairs[:, 0], pairs[:, 1], [row["root"] for row in rows])
 
 
 def _shares(rows: list[Vote]) -> Iterable[tuple[Key, Trials]]:

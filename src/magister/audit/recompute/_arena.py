@@ -14,8 +14,9 @@ from magister.audit.recompute._draws import REDRAWS
 from magister.audit.recompute._ledger import Ledger, Sheet
 from magister.audit.recompute._lift import hold_lift
 from magister.audit.recompute._project import MissingError, Project
-from magister.audit.recompute._ratings import KEY, Plan, hold_absent, hold_scope, scope_of
+from magister.audit.recompute._ratings import KEY, Plan, hold_absent, hold_scope
 from magister.audit.recompute._rows import hold_join, read_replies
+from magister.audit.recompute._scopes import scope_of
 from magister.config.arena import ArenaLeague
 from magister.config.params import Params
 

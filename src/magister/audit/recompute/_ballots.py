@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -43,8 +43,15 @@ class Ballots:
 
     def some(self, chosen: Bools) -> Ballots:
         """The votes that are chosen."""
-        parts = (self.low, self.high, self.score, self.scenario, self.unit, self.annotator)
-        return Ballots(self.models, self.scenarios, *(part[chosen] for part in parts))
+        return replace(
+            self,
+            low=self.low[chosen],
+            high=self.high[chosen],
+            score=self.score[chosen],
+            scenario=self.scenario[chosen],
+            unit=self.unit[chosen],
+            annotator=self.annotator[chosen],
+        )
 
 
 def ballots_of(table: pa.Table, models: list[str]) -> Ballots:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -244,12 +245,7 @@ def groups_of(ledger: Ledger, sheet: Sheet) -> list[Group]:
         people, student_at = np.unique(pairs // len(item[1]), return_inverse=True)
         asked, item_at = np.unique(pairs % len(item[1]), return_inverse=True)
 
-        def each(
-            values: NDArray[np.generic], members: list[tuple[int, int, int]] = members, rounds: int = rounds
-        ):  # type: ignore[no-untyped-def]
-            return np.stack([values[a:b].reshape(-1, rounds) for _, a, b in members])
-
-        told = each(leak)
+        told = _stacked(leak, members, rounds)
         leaked = np.where((told > 0).any(axis=2), (told > 0).argmax(axis=2), rounds).astype(np.int8)
         out.append(
             Group(
@@ -260,15 +256,20 @@ def groups_of(ledger: Ledger, sheet: Sheet) -> list[Group]:
                 items=items_of(table, row_of[asked], asked),
                 student=student_at.astype(np.int64),
                 item=item_at.astype(np.int64),
-                status=each(status),
-                right=each(correct) & (each(status) == 0),
-                verdict=each(verdict)[:, :, min(1, rounds - 1)],
-                failed=each(failed).any(axis=2),
+                status=_stacked(status, members, rounds),
+                right=_stacked(correct, members, rounds) & (_stacked(status, members, rounds) == 0),
+                verdict=_stacked(verdict, members, rounds)[:, :, min(1, rounds - 1)],
+                failed=np.asarray(_stacked(failed, members, rounds).any(axis=2)),
                 leak=told.max(axis=2),
                 leaked=leaked,
             )
         )
     return out
+
+
+def _stacked(values: NDArray[Any], members: list[tuple[int, int, int]], rounds: int) -> NDArray[Any]:
+    """Sorted rows of some teachers as cells and rounds, shape (U, P, R)."""
+    return np.stack([values[begin:end].reshape(-1, rounds) for _, begin, end in members])
 
 
 def own_groups(table: pa.Table, teachers: Sequence[str]) -> list[Group]:
@@ -345,8 +346,8 @@ def _complete(ledger: Ledger, sheet: Sheet, rows: Ints, pair: Ints, number: Ints
     short = np.flatnonzero(held != rounds)
     if short.size:
         cell = rows[first[short]]
-        ledger.refuse(sheet, "round", np.ones(cell.size, dtype=bool), check,
-                      [f"{held[k]} rounds" for k in short.tolist()], f"rounds 0 to {rounds - 1}", rows=cell)  # fmt: skip
+        every, seen = np.ones(cell.size, dtype=bool), [f"{held[k]} rounds" for k in short.tolist()]
+        ledger.refuse(sheet, "round", every, check, seen, f"rounds 0 to {rounds - 1}", rows=cell)
         return False
     off = number != np.tile(np.arange(rounds), held.size)
     ledger.refuse(sheet, "round", off, check, number, f"rounds 0 to {rounds - 1}", rows=rows)

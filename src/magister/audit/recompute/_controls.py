@@ -98,8 +98,8 @@ def _hold_predictions(ledger: Ledger, sheet: Sheet, placebo: pa.Table) -> None:
                 )
             base = values[0]
         if row["predictor"] != "dina" and None not in (base, row["value"]):
-            ledger.compare(sheet, "difference", np.array([sign * (base - row["value"])]), "controls: differences", rows=at,
-                           tolerance=1e-8)  # fmt: skip
+            wanted = np.array([sign * (base - row["value"])])
+            ledger.compare(sheet, "difference", wanted, "controls: differences", rows=at, tolerance=1e-8)
         for name, low, high in (
             ("value", "ci_low", "ci_high"),
             ("difference", "difference_ci_low", "difference_ci_high"),
@@ -120,7 +120,8 @@ def _hold_predictions(ledger: Ledger, sheet: Sheet, placebo: pa.Table) -> None:
                     row[name],
                     f"the middle of {row[low]}, {row[high]}",
                 )
-    for row, other in ((row, found.get(("dina", row["measure"]))) for row in rows):
+    for row in rows:
+        other = found.get(("dina", row["measure"]))
         if other is not None and row["n"] != other["n"]:
             ledger.add(
                 sheet.path,
@@ -129,15 +130,15 @@ def _hold_predictions(ledger: Ledger, sheet: Sheet, placebo: pa.Table) -> None:
                 row["n"],
                 other["n"],
             )
-    for measure, low, high in (("auc", 0.0, 1.0), ("brier", 0.0, 1.0), ("loglik", -np.inf, 0.0)):
+    for measure, least, most in (("auc", 0.0, 1.0), ("brier", 0.0, 1.0), ("loglik", -np.inf, 0.0)):
         for k, row in enumerate(rows):
-            if row["measure"] == measure and row["value"] is not None and not low <= row["value"] <= high:
+            if row["measure"] == measure and row["value"] is not None and not least <= row["value"] <= most:
                 ledger.add(
                     sheet.path,
                     sheet.place(k, "value"),
                     f"identity: {measure} in its range",
                     row["value"],
-                    f"{low} to {high}",
+                    f"{least} to {most}",
                 )
 
 
@@ -146,8 +147,8 @@ def _hold_placebo(ledger: Ledger, checks: Sheet, placebo: pa.Table, alpha: float
     drawn = placebo.sort_by("draw").to_pylist()
     values: dict[str, Floats] = {}
     for name in _MEASURES:
-        column = [row[name] for row in drawn]
-        values[name] = np.array([np.nan if value is None else value for value in column], dtype=np.float64)
+        said = [row[name] for row in drawn]
+        values[name] = np.array([np.nan if value is None else value for value in said], dtype=np.float64)
     p = {name: _p(sign * values[name]) for name, sign in _MEASURES.items()}
     scores = [_scores(values[name]) for name in ("loglik", "share_kept") if p[name] is not None]
     p["joint"] = _p(np.max(scores, axis=0)) if scores else None
@@ -172,8 +173,8 @@ def _hold_placebo(ledger: Ledger, checks: Sheet, placebo: pa.Table, alpha: float
             "high": rest.max() if rest.size else np.nan,
             "holds": np.nan if known is None or not enough else float(known <= alpha),
         }
-        for column, value in wanted.items():
-            ledger.compare(checks, column, np.array([value]), check, rows=at)
+        for part, number in wanted.items():
+            ledger.compare(checks, part, np.array([number]), check, rows=at)
 
 
 def _p(values: Floats) -> float | None:

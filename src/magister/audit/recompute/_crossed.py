@@ -205,7 +205,7 @@ def _jackknives(
             continue
         one, own = x[:, :, u : u + 1], weight[:, u : u + 1]
         factor = np.sqrt((mine.size - 1) / mine.size)
-        left = np.array([statistic(total[:, u : u + 1], _less(own, s))[0] for s in mine])
+        left = np.array([statistic(total[:, u : u + 1], _less(own, s))[0] for s in mine.tolist()])
         by_student[mine, u] = factor * (left - left.mean())
         for s in mine.tolist():
             rest = np.repeat(total[None, :, u : u + 1], clusters, axis=0)
@@ -254,8 +254,8 @@ def hold_standings(ledger: Ledger, sheet: Sheet, comparisons: Sheet, field: Fiel
     for name, wanted in field.counts.items():
         ledger.compare(sheet, name, wanted, "standings: counts", rows=rows)
     _hold_random(ledger, sheet, rows, field, given, field.value, RANGES.get(field.metric, (0.0, 1.0)))
-    wanted = ranked(field.value) if field.alone else np.full(rows.size, np.nan)
-    ledger.compare(sheet, "rank", wanted, "standings: the rank", rows=rows)
+    places = ranked(field.value) if field.alone else np.full(rows.size, np.nan)
+    ledger.compare(sheet, "rank", places, "standings: the rank", rows=rows)
     low, rank, high = (sheet.numbers(name)[rows] for name in ("rank_low", "rank", "rank_high"))
     with np.errstate(invalid="ignore"):
         off = (low > rank) | (rank > high) | (high > rows.size) | (low < 1)
@@ -263,8 +263,16 @@ def hold_standings(ledger: Ledger, sheet: Sheet, comparisons: Sheet, field: Fiel
                   rows=rows)  # fmt: skip
     ok = sheet.texts("rank_status")[rows] == "ok"
     there = ~np.isnan(low) & ~np.isnan(high) & ~np.isnan(sheet.numbers("p_first")[rows])
-    ledger.refuse(sheet, "rank_status", ok != there, "standings: an interval where the status says so",
-                  sheet.texts("rank_status")[rows], "ok with rank_low, rank_high and p_first alone", rows=rows)  # fmt: skip
+    said, rule = sheet.texts("rank_status")[rows], "ok with rank_low, rank_high and p_first alone"
+    ledger.refuse(
+        sheet,
+        "rank_status",
+        ok != there,
+        "standings: an interval where the status says so",
+        said,
+        rule,
+        rows=rows,
+    )
     lost = np.isnan(field.drawn).mean(axis=0) > UNDEFINED
     drawn = np.where(np.isnan(field.value), np.nan, field.drawn)
     if field.alone and not lost.any():
@@ -395,13 +403,13 @@ def _hold_pairs(
 def _hold_tests(
     ledger: Ledger, sheet: Sheet, rows: Ints, field: Field, given: Settings, pairs: tuple[Ints, Ints]
 ) -> None:
-    """p by flipping the signs of clusters: counted where all patterns can be, else by signs of our own; Holm's p exactly."""
+    """p by flipping the signs of clusters, counted where all patterns can be, else by signs of our own; Holm's p."""
     size = given.draws.sizes[given.draws.stratum].astype(np.float64)[:, None]
     parts = -field.by_cluster * np.sqrt((size - 1) / size) + field.value / max(len(field.by_cluster), 1)
     d = parts[:, pairs[0]] - parts[:, pairs[1]]
     count = len(d)
     exact = count <= _EXACT or 2**count <= given.resamples
-    known = ~np.isnan(d).any(axis=0)
+    known = np.asarray(~np.isnan(d).any(axis=0))
     d = np.where(known, d, 0.0)
     magnitude = np.abs(np.nan_to_num(parts)).sum(axis=0)
     edge = np.abs(d.sum(axis=0)) - 1e-12 * (magnitude[pairs[0]] + magnitude[pairs[1]])
@@ -414,9 +422,7 @@ def _hold_tests(
     absent = ~known | (count < 2)
     seen = sheet.numbers("p")[rows]
     ledger.compare(sheet, "exact", np.full(rows.size, exact), "comparisons: the test", rows=rows)
-    ledger.compare(
-        sheet, "n_differ", np.where(known, (np.abs(d) > 0).sum(axis=0), 0), "comparisons: the test", rows=rows
-    )
+    _hold_differing(ledger, sheet, rows, d, known)
     check = "comparisons: p, counted" if exact else "comparisons: p, redrawn"
     allowed = np.full(p.size, 1e-9) if exact else share_allowed(p, given.resamples, _FLIPS) + 1e-3
     with np.errstate(invalid="ignore"):
@@ -425,6 +431,20 @@ def _hold_tests(
     said = np.array([f"about {value:.6g}" for value in p], dtype=object)
     ledger.refuse(sheet, "p", off.astype(bool), check, seen, said, rows=rows)
     ledger.compare(sheet, "p_holm", adjusted(seen), "comparisons: Holm's p", rows=rows)
+
+
+def _hold_differing(ledger: Ledger, sheet: Sheet, rows: Ints, d: Floats, known: Bools) -> None:
+    """Clusters in which a pair differs. Of those that agree but for rounding any number may be among them."""
+    size = np.abs(d)
+    least = (size > 1e-10 * np.maximum(size.max(axis=0, initial=0.0), 1e-300)).sum(axis=0)
+    most = (size > 0).sum(axis=0) + (
+        known * (len(d) - least) if (least != (size > 0).sum(axis=0)).any() else 0
+    )
+    seen, check = sheet.numbers("n_differ")[rows], "comparisons: clusters that differ"
+    said = np.array([f"{a} to {min(b, len(d))}" for a, b in zip(least, most, strict=True)], dtype=object)
+    ledger.count(check, rows.size)
+    off = np.where(known, (seen < least) | (seen > np.minimum(most, len(d))), seen != 0)
+    ledger.refuse(sheet, "n_differ", off.astype(bool), check, seen, said, rows=rows)
 
 
 def _hold_letters(

@@ -166,13 +166,16 @@ def hold_errors(ledger: Ledger, given: Published, drawn: Floats) -> None:
     """
     seen = given.sheet.numbers("se")[given.rows]
     there = ~np.isnan(seen)
-    mean = np.nanmean(np.where(np.isnan(drawn), np.nan, drawn), axis=0)
-    away = np.where(np.isnan(drawn), 0.0, drawn - mean)
-    count = np.maximum((~np.isnan(drawn)).sum(axis=0), 2)
-    square = (away**2).sum(axis=0) / count
+    lost = np.isnan(drawn)
+    count = np.maximum((~lost).sum(axis=0), 2)
+    filled = np.where(lost, 0.0, drawn)
+    away = filled - filled.sum(axis=0) / count
+    away[lost] = 0.0
+    away *= away
+    square = away.sum(axis=0) / count
     own = np.sqrt(square * count / (count - 1))
     flat = square <= 1e-24
-    kurtosis = np.where(flat, 3.0, (away**4).sum(axis=0) / count / np.where(flat, 1.0, square) ** 2)
+    kurtosis = np.where(flat, 3.0, (away * away).sum(axis=0) / count / np.where(flat, 1.0, square) ** 2)
     share = ERRORS * np.sqrt(np.maximum(kurtosis - 1, 2.0) / 4 * (1 / max(given.resamples, 1) + 1 / count))
     off = np.abs(seen - own) > share * np.maximum(own, 1e-12) * 1.2 + 1e-9
     said = np.array([f"about {value:.6g}, the spread of {n} resamples of our own"

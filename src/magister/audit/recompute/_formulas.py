@@ -155,7 +155,7 @@ def _verdicts(total: dict[str, Floats]) -> dict[tuple[str, int], Floats]:
 
 
 def _growth(of: dict[str, Floats], share: dict[int, Floats], last: int) -> Floats:
-    """RA of each student: the product of C_t / C_(t-1) from round 2 on, less 1; a factor is 1 where nothing was right."""
+    """RA of each student: the product of C_t / C_(t-1) from round 2 on, less 1; 1 where nothing was right."""
     grown = np.where(of["cells"] > 0, 1.0, np.nan)
     for t in range(2, last + 1):
         before = of[f"right{t - 1}"]

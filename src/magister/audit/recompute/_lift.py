@@ -97,7 +97,7 @@ def _counts(votes: Votes, mine: Any) -> tuple[Floats, Floats]:
     count = len(votes.pairs)
     return (
         np.bincount(votes.pair[mine], minlength=count).astype(np.float64),
-        np.bincount(votes.pair[mine], weights=votes.points[mine], minlength=count),
+        np.bincount(votes.pair[mine], weights=votes.points[mine], minlength=count).astype(np.float64),
     )
 
 

@@ -88,9 +88,8 @@ def _hold_answers(project: Project, responses: Sheet, study: Study) -> None:
     every = pa.concat_tables(parts, promote_options="default")
     same = {name: name for name in ("status", "request_id")}
     hold_join(project.ledger, responses, every, same, ["model", "item_id"], "responses: the model's answer")
-    known = {key: row for key, row in zip(zip(*(every[c].to_pylist() for c in ("model", "item_id")), strict=True),
-                                          zip(*(every[c].to_pylist() for c in ("status", "correct")), strict=True),
-                                          strict=True)}  # fmt: skip
+    columns = [every[name].to_pylist() for name in ("model", "item_id", "status", "correct")]
+    known = {(model, item): (status, correct) for model, item, status, correct in zip(*columns, strict=True)}
     wanted, rows = [], []
     for row, key in enumerate(zip(responses.texts("model"), responses.texts("item_id"), strict=True)):
         status, correct = known.get(key, (None, None))

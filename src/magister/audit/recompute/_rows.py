@@ -215,8 +215,8 @@ def hold_join(
         ledger.refuse(left, "", np.ones(int(lost.sum()), dtype=bool), f"rows: {check}", ["a row"] * int(lost.sum()),
                       "no such row", rows=rows[lost])  # fmt: skip
     if both.num_rows != len(left):
-        ledger.add(left.path, "", f"rows: {check}", f"{both.num_rows - len(left)} keys stand twice in what it is made of",
-                   "one row of each key")  # fmt: skip
+        seen = f"{both.num_rows - len(left)} keys stand twice in what it is made of"
+        ledger.add(left.path, "", f"rows: {check}", seen, "one row of each key")
     for name in columns:
         differs = pc.fill_null(pc.not_equal(both[name], both[f"__{name}"]), False)
         one = pc.xor(pc.is_null(both[name]), pc.is_null(both[f"__{name}"]))

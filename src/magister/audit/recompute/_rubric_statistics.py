@@ -1,4 +1,4 @@
-"""What is known of metrics and of judges: each statistic from the ratings, with its interval by resamples of our own."""
+"""What is known of metrics and judges: each statistic from the ratings, its interval by resamples of our own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rubrics' board, from the replies of judges up: scores, panels, totals, statistics, standings, board and copies."""
+"""The rubrics' board, from the replies of judges up: scores, panels, totals, statistics, standings and copies."""
 
 from __future__ import annotations
 

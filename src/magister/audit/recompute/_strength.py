@@ -1,7 +1,7 @@
 """Bradley-Terry and Elo once more: Newton's method on contrasts, and the path of Elo's equation by another integrator.
 
-The published fit maximises the likelihood over k strengths, which only a ridge holds in place. Here the direction of all
-strengths together is left out: with an orthonormal basis H of the contrasts, b = H phi, and phi is free.
+The published fit maximises the likelihood over k strengths, which only a ridge holds in place. Here the direction of
+all strengths together is left out: with an orthonormal basis H of the contrasts, b = H phi, and phi is free.
 """
 
 from __future__ import annotations

@@ -269,8 +269,8 @@ def _hold_charts(project: Project, rows: Sequence[Row], metrics: pa.Table) -> No
         line |= {"ca_ci_high": ca.get("ci_high"), "ca_status": ca.get("status", "not_computable")}
         lines.append(line | {name: p[name] for name in _COUNTS})
     lines.sort(key=lambda line: (*_order(line), line["round"]))
-    names = (*BOARD_KEY, "series", "round", "p", "p_ci_low", "p_ci_high", "p_status")
-    names += ("ca", "ca_ci_low", "ca_ci_high", "ca_status", *_COUNTS)
+    parts = [f"{metric}{part}" for metric in ("p", "ca") for part in ("", "_ci_low", "_ci_high", "_status")]
+    names = (*BOARD_KEY, "series", "round", *parts, *_COUNTS)
     curve = pa.table({name: [line[name] for line in lines] for name in names})
     hold_csv(project, "results/teaching_rounds.csv", curve, (*BOARD_KEY, "round"))
 
