@@ -2,13 +2,11 @@
 
 The published intervals are percentiles of the project's resamples. Here the same clusters are drawn again, by another
 generator and another seed, fewer times. Whether a published end is where it must be is asked of its *probability*: the
-share of our resamples below it. For a tail q, B published and B' own resamples that share has a standard error of
-sqrt(q (1 - q) (1 / B + 1 / B')) at most; `ERRORS` of them and two resamples' worth of interpolation are allowed. That
-holds whatever the shape of the distribution, on lattices too. A standard deviation has the relative standard error
-sqrt((kurtosis - 1) / 4 (1 / B + 1 / B')).
+share of our resamples below it, which may differ from the tail by what chance allows two sets of resamples
+(`_chance`), whatever the shape of the distribution, on lattices too. A standard deviation has the relative standard
+error sqrt((kurtosis - 1) / 4 (1 / B + 1 / B')), of which `ERRORS` are allowed.
 
-The seed is fixed, so that the same files give the same findings; six standard errors are passed by chance once in
-500 million.
+The seed is fixed, so that the same files give the same findings.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
+from magister.audit.recompute._chance import share_range, tail_share
 from magister.audit.recompute._ledger import TOLERANCE, Bools, Floats, Ints, Ledger, Sheet, close
 
 #: Resamples of our own, and the seed of their generator.
@@ -120,6 +119,7 @@ def hold_ends(
     tail: float | Floats,
     *,
     bounded: bool = True,
+    slack: float = 1e-9,
 ) -> None:
     """Ends of percentile intervals against our own resamples.
 
@@ -130,6 +130,7 @@ def hold_ends(
         tail: probability below the lower end, of all or of each.
         bounded: whether the statistics have light tails. An end far beyond all of our resamples is wrong; with heavy
             tails "far" is twenty times their range.
+        slack: values that differ by less, relative to their size where that is above 1, are one value.
     """
     ordered = np.sort(drawn, axis=0)  # NaN last
     defined = (~np.isnan(ordered)).sum(axis=0)
@@ -138,16 +139,16 @@ def hold_ends(
     least, most = ordered[0], ordered[some - 1, columns]
     margin = (most - least) * (0.5 if bounded else 20.0) + 1e-9
     q = np.broadcast_to(np.asarray(tail, dtype=np.float64), (drawn.shape[1],))
-    error = np.sqrt(q * (1 - q) * (1 / max(given.resamples, 1) + 1 / some))
-    allowed = ERRORS * error + 2 / max(given.resamples, 1) + 2 / some
     for column, probability in ((given.low, q), (given.high, 1 - q)):
+        keys = zip(probability.tolist(), some.tolist(), strict=True)
+        bounds = np.array([tail_share(p, given.resamples, n) for p, n in keys]).reshape(-1, 2)
         end = given.sheet.numbers(column)[given.rows]
         there = ~np.isnan(end) & (defined > 0)
-        slack = 1e-9 * np.maximum(np.abs(end), 1.0)
+        width = slack * np.maximum(np.abs(end), 1.0)
         with np.errstate(invalid="ignore"):
-            below = (drawn < end - slack).sum(axis=0) / some
-            upto = (drawn <= end + slack).sum(axis=0) / some
-            off = (below > probability + allowed) | (upto < probability - allowed)
+            below = (drawn < end - width).sum(axis=0) / some
+            upto = (drawn <= end + width).sum(axis=0) / some
+            off = (below > bounds[:, 1]) | (upto < bounds[:, 0])
             off |= (end < least - margin) | (end > most + margin)
         wanted = _quantiles(ordered, some, probability)
         said = np.array([f"about {value:.6g}, the {p:.4g} quantile of {n} resamples of our own"
@@ -182,13 +183,6 @@ def hold_errors(ledger: Ledger, given: Published, drawn: Floats) -> None:
                      for value, n in zip(own, count, strict=True)], dtype=object)  # fmt: skip
     ledger.count(given.check, int(there.sum()))
     ledger.refuse(given.sheet, "se", there & off, given.check, seen, said, rows=given.rows)
-
-
-def share_allowed(share: Floats, published: int, own: int) -> Floats:
-    """How far a published share of resamples may lie from one of our own."""
-    near = np.clip(share, 1 / max(own, 1), 1 - 1 / max(own, 1))
-    out: Floats = ERRORS * np.sqrt(near * (1 - near) * (1 / max(published, 1) + 1 / max(own, 1)))
-    return out + 1 / max(published, 1)
 
 
 def _quantiles(ordered: Floats, some: Ints, probability: Floats) -> Floats:
@@ -289,15 +283,12 @@ def hold_ranks(
     """
     ranks = ranked(drawn)
     count = ranks.shape[1]
-    allowed = ERRORS * np.sqrt(tail * (1 - tail) * (1 / max(resamples, 1) + 1 / len(ranks))) + 2 / max(
-        resamples, 1
-    )
     for column, probability in (("rank_low", tail), ("rank_high", 1 - tail)):
         seen = sheet.numbers(column)[rows]
         there = ~np.isnan(seen)
         least, most = (
-            np.nanquantile(ranks, np.clip(p, 0, 1), axis=0, method="inverted_cdf")
-            for p in (probability - allowed, probability + allowed)
+            np.nanquantile(ranks, p, axis=0, method="inverted_cdf")
+            for p in tail_share(probability, resamples, len(ranks))
         )
         if shifts:
             moved = [_shifted(column, (least, most), shift, count) for shift in shifts]
@@ -311,7 +302,8 @@ def hold_ranks(
     if first:
         own = (ranks == 1).mean(axis=0)
         seen = sheet.numbers("p_first")[rows]
-        off = np.abs(seen - own) > share_allowed(own, resamples, len(ranks))
+        low, high = share_range(own, len(ranks), resamples)
+        off = (seen < low - 1e-6) | (seen > high + 1e-6)
         said = np.array([f"about {value:.4f} by resamples of our own" for value in own], dtype=object)
         ledger.count("first places: redrawn", int((~np.isnan(seen)).sum()))
         ledger.refuse(sheet, "p_first", ~np.isnan(seen) & off, "first places: redrawn", seen, said, rows=rows)
@@ -330,5 +322,5 @@ def _shifted(
 
 __all__ = [
     "ERRORS", "REDRAWS", "SEED", "TOLERANCE", "UNDEFINED", "Bools", "Draws", "Published", "adjusted", "close",
-    "hold_ends", "hold_errors", "hold_ranks", "letters_agree", "ranked", "share_allowed", "student", "wilson_ends",
+    "hold_ends", "hold_errors", "hold_ranks", "letters_agree", "ranked", "student", "wilson_ends",
 ]  # fmt: skip

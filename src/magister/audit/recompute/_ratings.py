@@ -34,11 +34,15 @@ from magister.audit.recompute._strength import (
 
 KEY = ("scope", "annotators", "system", "model")
 MEAN = 1000.0
-#: The published path of Elo's equation is within this of the exact one.
-ELO_TOLERANCE = 0.05
+#: The published path of Elo's equation is within so many points of the exact one; of the second where it is stiff.
+ELO_TOLERANCE, ELO_TOLERANCE_STIFF = 0.05, 0.5
+# From this rate of decay on it is stiff: the published path takes a step per unit of it.
+_STIFF = 10.0
 # Ratings and errors are published with six decimals.
 _DECIMALS = 2e-6
 _STILL = 1e-5
+# Relative to 1000 points.
+_SLACK = {"Elo": ELO_TOLERANCE_STIFF / 1000, "Bradley-Terry": 1e-6}
 # Resamples of larger leagues would take longer than everything else together.
 _STIFFEST, _LARGEST = 300.0, 80
 # Holm's p of a test by resamples may be off by so much that a letter could be another.
@@ -154,7 +158,11 @@ def _hold_ratings(ledger: Ledger, sheet: Sheet, rows: Ints, part: Part, system: 
     if system == "bradley_terry":
         wanted, tolerance, check = MEAN + POINTS * part.b, _DECIMALS, "ratings: Bradley-Terry"
     else:
-        wanted, tolerance, check = elo_path(part.season, plan.elo_k), ELO_TOLERANCE, "ratings: Elo"
+        wanted, tolerance, check = (
+            elo_path(part.season, plan.elo_k),
+            _elo_tolerance(part, plan),
+            "ratings: Elo",
+        )
     ledger.count(check, rows.size)
     ledger.refuse(sheet, "rating", ~(np.abs(seen - wanted) <= tolerance), check, seen, wanted, rows=rows)
     check = (
@@ -176,6 +184,10 @@ def _hold_ratings(ledger: Ledger, sheet: Sheet, rows: Ints, part: Part, system: 
         off = (low > rank) | (rank > high) | (low < 1) | (high > rows.size)
     ledger.refuse(sheet, "rank_low", off, "identity: a rank lies in its interval", low, "rank_low <= rank <= rank_high",
                   rows=rows)  # fmt: skip
+
+
+def _elo_tolerance(part: Part, plan: Plan) -> float:
+    return ELO_TOLERANCE if stiffness(part.season, plan.elo_k) < _STIFF else ELO_TOLERANCE_STIFF
 
 
 def _variance(scope: Scope, part: Part) -> tuple[Floats, Floats, Bools]:
@@ -202,17 +214,17 @@ def _hold_errors(ledger: Ledger, sheet: Sheet, rows: Ints, scope: Scope, part: P
     variance = np.where(still, part.by_model.diagonal(), unit + added)
     se = np.where(few | unbounded, np.nan, np.sqrt(variance))
     check = "ratings: Bradley-Terry standard errors"
-    ledger.compare(sheet, "se", se, check, rows=rows, tolerance=1e-7)
+    ledger.compare(sheet, "se", se, check, rows=rows, tolerance=1e-6)
     half = _quantile(scope, part, plan.level) * np.sqrt(variance)
     rating = MEAN + POINTS * part.b
     told = ~(unbounded | still | few)
     for name, sign in (("sandwich_low", -1), ("sandwich_high", 1)):
         wanted = np.where(told, rating + sign * half, np.nan)
-        ledger.compare(sheet, name, wanted, "ratings: sandwich intervals", rows=rows, tolerance=1e-7)
+        ledger.compare(sheet, name, wanted, "ratings: sandwich intervals", rows=rows, tolerance=1e-6)
     model = still & ~few & ~unbounded
     for name, sign in (("ci_low", -1), ("ci_high", 1)):
         ledger.compare(sheet, name, (rating + sign * half)[model], "ratings: intervals of the model", rows=rows[model],
-                       tolerance=1e-7)  # fmt: skip
+                       tolerance=1e-6)  # fmt: skip
 
 
 def _drawn(scope: Scope, part: Part, plan: Plan) -> dict[str, Floats | None]:
@@ -308,13 +320,14 @@ def _hold_intervals(
     )
     simple = ~(unbounded | few | fixed)
     system = "Elo" if elo else "Bradley-Terry"
-    held = Published(
-        sheet, rows[simple], "ci_low", "ci_high", plan.resamples, f"ratings: {system} intervals, redrawn"
-    )
-    if simple.any() and (tails[simple] * plan.resamples >= 1).all():
-        hold_ends(ledger, held, drawn[:, simple], tails[simple])
-    elif simple.any():
-        _hold_student(ledger, sheet, rows[simple], drawn[:, simple], part.units[simple], tails[simple], plan)
+    check = f"ratings: {system} intervals, redrawn"
+    percentile = simple & (tails * plan.resamples >= 1)
+    if percentile.any():
+        held = Published(sheet, rows[percentile], "ci_low", "ci_high", plan.resamples, check)
+        hold_ends(ledger, held, drawn[:, percentile], tails[percentile], slack=_SLACK[system])
+    other = simple & ~percentile
+    if other.any():
+        _hold_student(ledger, sheet, rows[other], drawn[:, other], part.units[other], tails[other], plan)
     if elo:
         some = Published(
             sheet, rows[simple], "ci_low", "ci_high", plan.resamples, "ratings: Elo standard errors, redrawn"
@@ -324,7 +337,7 @@ def _hold_intervals(
         model = still & ~(unbounded | few)
         if model.any():
             _hold_model(ledger, sheet, rows[model], part, model, tails[model], plan)
-        p, told = _elo_tests(part, drawn, p, still)
+        p, told = _elo_tests(scope, part, drawn, p, still, sheet.numbers("rating")[rows])
     else:
         told = np.ones_like(p, dtype=bool)
     _hold_order(ledger, sheet, rows, scope, part, drawn, p, told, still if elo else unvaried, plan)
@@ -343,7 +356,7 @@ def _hold_profile(ledger: Ledger, sheet: Sheet, rows: Ints, part: Part, plan: Pl
         name = "ci_low" if side < 0 else "ci_high"
         seen = float(sheet.numbers(name)[rows[k]])
         ledger.count("ratings: ends by the profile", 1)
-        if not abs(seen - wanted) <= (ELO_TOLERANCE if elo else 1e-4):
+        if not abs(seen - wanted) <= (_elo_tolerance(part, plan) if elo else 1e-4):
             ledger.add(
                 sheet.path, sheet.place(int(rows[k]), name), "ratings: ends by the profile", seen, wanted
             )
@@ -384,19 +397,25 @@ def _hold_model(
         sheet, rows, "ci_low", "ci_high", plan.resamples, "ratings: Elo intervals of the model, redrawn"
     )
     if (tails * plan.resamples >= 1).all():
-        hold_ends(ledger, held, drawn, tails)
+        hold_ends(ledger, held, drawn, tails, slack=_SLACK["Elo"])
     hold_errors(ledger, held, drawn)
 
 
-def _elo_tests(part: Part, drawn: Floats, p: Floats, still: Bools) -> tuple[Floats, Bools]:
+def _elo_tests(
+    scope: Scope, part: Part, drawn: Floats, p: Floats, still: Bools, rating: Floats
+) -> tuple[Floats, Bools]:
     """p of pairs by Elo, and which of them are exact: those that resamples cannot move rest on the likelihood."""
     trusted = ~(part.open_low | part.open_high | still | (part.units < 2))
     both = trusted[:, None] & trusted[None, :]
     covariance = np.atleast_2d(np.cov(drawn.T))
     own = covariance.diagonal()
     variance = own[:, None] + own[None, :] - 2 * covariance
-    least = np.maximum(np.minimum(part.units[:, None], part.units[None, :]) - 1, 1)
-    rating = drawn.mean(axis=0)
+    freedom = np.maximum(part.units - 1, 1).astype(np.float64)
+    if scope.people is not None:
+        unit, added, _ = _variance(scope, part)
+        below = unit**2 / freedom + added**2 / max(scope.people.stratum.size - 1, 1)
+        freedom = np.where(below > 0, (unit + added) ** 2 / np.where(below > 0, below, 1.0), freedom)
+    least = np.minimum(freedom[:, None], freedom[None, :])
     t = np.abs(rating[:, None] - rating[None, :]) / np.sqrt(np.maximum(variance, _STILL**2))
     by_elo = np.minimum(2 * special.stdtr(least, -t), 1.0)
     use = both & (variance > _STILL**2)
