@@ -31,6 +31,8 @@ include: "rules/arena_pool.smk"
 include: "rules/arena.smk"
 include: "rules/diagnosis.smk"
 include: "rules/diagnosis_q.smk"
+include: "rules/rubrics.smk"
+include: "rules/rubrics_evolution.smk"
 include: "rules/gates.smk"
 include: "rules/boards.smk"
 
@@ -45,6 +47,7 @@ rule all:
         rules.ablations.input,
         rules.arena.input,
         rules.diagnosis.input,
+        rules.rubrics.input,
         rules.boards.input,
     message:
         "Everything is up to date"
@@ -76,7 +79,7 @@ onstart:
 onsuccess:
     # A run of one module leaves the boards as they are; `make run` shows them itself, also when nothing was done.
     shown = set(workflow.dag_settings.targets) <= {"all"} and os.environ.get("MAGISTER_PROGRESS") != "1"
-    if shown and (LEAGUES or ARENAS):
+    if shown and (LEAGUES or ARENAS or STUDIES or SETS):
         shell("python -m scripts.boards.show >&2")
 
 

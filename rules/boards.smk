@@ -326,6 +326,39 @@ rule mastery_plots:
         )
 
 
+def of_sets(name):
+    """A file per set of scenarios."""
+    return expand(f"data/rubrics/sets/{{set}}/{name}", set=SETS)
+
+
+rule rubrics_board:
+    input:
+        code=code("boards.rubrics_board"),
+        gates=of_sets("gate.json"),
+        standings=of_sets("standings.parquet"),
+        beside=of_sets("beside.json"),
+    output:
+        parquet="results/rubrics.parquet",
+        csv="results/rubrics.csv",
+        csv_lineage="results/rubrics.csv.lineage.json",
+        md="results/rubrics.md",
+        md_lineage="results/rubrics.md.lineage.json",
+        beside="results/rubrics_beside.json",
+        beside_lineage="results/rubrics_beside.json.lineage.json",
+    log:
+        "logs/rubrics_board.log",
+    params:
+        section=section(sets=list(SETS)),
+    message:
+        "Writing the rubrics' board"
+    shell:
+        step(
+            "boards.rubrics_board",
+            ["gates", "standings", "beside"],
+            ["parquet", "csv", "md", "beside"],
+        )
+
+
 rule boards:
     input:
         where(ARENAS, [f"arena.{form}" for form in ("parquet", "csv", "md")]),
@@ -335,12 +368,14 @@ rule boards:
         where(LEAGUES, ["metrics.json", "teaching_ca.csv", "teaching_rounds.csv"]),
         where(LEAGUES, [f"meta_evaluation.{form}" for form in ("parquet", "csv", "md")]),
         where(LEAGUES, ["meta_names.parquet", "meta_names.csv"]),
-        where(LEAGUES or ARENAS or STUDIES, ["gate.json"]),
+        where(LEAGUES or ARENAS or STUDIES or SETS, ["gate.json"]),
         where(LEAGUES, [f"plots/{name}.svg" for name in ("ca_forest", "teaching_curve", "meta_scatter")]),
         where(LEAGUES, ["ablations.csv", "ablations.md"]),
         expand("results/plots/{league}/{name}.svg", league=LEAGUES, name=LEAGUE_PLOTS),
         where(STUDIES, [f"mastery.{form}" for form in ("parquet", "csv", "md")]),
         where(STUDIES, ["mastery_beside.json"]),
         expand("results/plots/diagnosis/{study}/{name}.svg", study=STUDIES, name=STUDY_PLOTS),
+        where(SETS, [f"rubrics.{form}" for form in ("parquet", "csv", "md")]),
+        where(SETS, ["rubrics_beside.json"]),
     message:
         "The boards are in results/"

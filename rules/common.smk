@@ -37,6 +37,11 @@ try:
         for path in league.people:
             if not Path(path).is_file():
                 raise UserError(f"params.yaml: arena.leagues.{name}.people: no file {path!r}")
+    for name, one in PARAMS.rubrics.sets.items():
+        for option in ("scenarios", "anchors"):
+            for path in getattr(one, option):
+                if not Path(path).is_file():
+                    raise UserError(f"params.yaml: rubrics.sets.{name}.{option}: no file {path!r}")
 except UserError as error:
     sys.exit(f"{error}")
 

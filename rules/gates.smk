@@ -309,6 +309,98 @@ rule validate_diagnosis:
         )
 
 
+# Tables of an iteration that its gate reads, by what they are called there.
+ITERATION_TABLES = {
+    **{name: f"{name}.parquet" for name in ("transcripts", "dialogues", "checks", "diagnosis", "flags")},
+    **{"agreement": "agreement.parquet", "records": "record.parquet"},
+}
+
+
+def rubric_tables(wildcards):
+    """Files of a set's iterations, a list an iteration, by what the gate calls them."""
+    one, found = set_of(wildcards), {}
+    for number in range(one.iterations + 1):
+        folder = ITERATION.format(set=wildcards.set, iteration=number)
+        files = {name: [f"{folder}/{file}"] for name, file in ITERATION_TABLES.items()}
+        files["task_changes"] = [f"{folder}/task_changes.parquet"] if number else []
+        files["dialogue_asked"] = [
+            f"{folder}/waves/{wave}/{name}.asked.parquet"
+            for wave, names in enumerate(SPEAKERS[wildcards.set], start=1)
+            for name in names
+        ]
+        for name in ("asked", "scores", "anchor_scores"):
+            files[name] = [f"{folder}/judge/{judge}.{name}.parquet" for judge in one.judges]
+        files["repairs"] = [f"{folder}/repair/{judge}.repairs.parquet" for judge in one.judges]
+        for name, paths in files.items():
+            found.setdefault(name, []).append(paths)
+    return found
+
+
+def rubric_files(name):
+    """The files that the gate calls so, iteration by iteration."""
+    return lambda wildcards: [path for paths in rubric_tables(wildcards)[name] for path in paths]
+
+
+rule validate_rubrics:
+    input:
+        code=code("gates.validate_rubrics"),
+        scenarios=scenario_files,
+        anchors=anchor_files,
+        rubrics=each_iteration("rubrics.json"),
+        tasks=each_iteration("tasks.json"),
+        decisions=each_iteration("decisions.json"),
+        dialogue_asked=rubric_files("dialogue_asked"),
+        transcripts=rubric_files("transcripts"),
+        dialogues=rubric_files("dialogues"),
+        checks=rubric_files("checks"),
+        asked=rubric_files("asked"),
+        repairs=rubric_files("repairs"),
+        scores=rubric_files("scores"),
+        anchor_scores=rubric_files("anchor_scores"),
+        diagnosis=rubric_files("diagnosis"),
+        flags=rubric_files("flags"),
+        records=rubric_files("records"),
+        task_changes=rubric_files("task_changes"),
+        agreement=rubric_files("agreement"),
+        metric_scores=f"{SET}/metric_scores.parquet",
+        dialogue_scores=f"{SET}/dialogue_scores.parquet",
+        standings=f"{SET}/standings.parquet",
+        drift=f"{SET}/anchor_drift.parquet",
+    output:
+        gate=f"{SET}/gate.json",
+        lineage=f"{SET}/gate.json.lineage.json",
+        page=f"{SET}/gate.html",
+        page_lineage=f"{SET}/gate.html.lineage.json",
+    log:
+        "logs/validate_rubrics/{set}.log",
+    params:
+        section=lambda wildcards: section(
+            set_options=set_options(
+                wildcards,
+                *["models", "partners", "judges", "samples", "semantics", "iterations", "max_turns"],
+            ),
+            **own_options(wildcards, "judging"),
+            min_delta=RUBRICS.objective.min_delta,
+            files={
+                name: [len(paths) for paths in files] for name, files in rubric_tables(wildcards).items()
+            },
+        ),
+    message:
+        "Gate: rubrics ({wildcards.set})"
+    shell:
+        step(
+            "gates.validate_rubrics",
+            [
+                *["scenarios", "anchors", "rubrics", "tasks", "decisions", "dialogue_asked"],
+                *["transcripts", "dialogues", "checks", "asked", "repairs", "scores", "anchor_scores"],
+                *["diagnosis", "flags", "records", "task_changes", "agreement"],
+                *["metric_scores", "dialogue_scores", "standings", "drift"],
+            ],
+            ["gate", "page"],
+            ["set"],
+        )
+
+
 rule validate_boards:
     input:
         code=code("gates.validate_boards"),
@@ -323,6 +415,9 @@ rule validate_boards:
         mastery_board=["results/mastery.parquet"] if STUDIES else [],
         # In the order in which the parameters name the studies.
         mastery=expand("data/diagnosis/studies/{study}/mastery.parquet", study=STUDIES),
+        rubrics_board=["results/rubrics.parquet"] if SETS else [],
+        # In the order in which the parameters name the sets.
+        rubric_standings=expand("data/rubrics/sets/{set}/standings.parquet", set=SETS),
     output:
         gate="results/gate.json",
         lineage="results/gate.json.lineage.json",
@@ -338,6 +433,7 @@ rule validate_boards:
             },
             arenas=list(ARENAS),
             studies=list(STUDIES),
+            sets=list(SETS),
         ),
     message:
         "Gate: boards"
@@ -347,6 +443,7 @@ rule validate_boards:
             [
                 *["board", "metrics", "standings", "meta", "meta_names"],
                 *["arena_board", "arena_ratings", "mastery_board", "mastery"],
+                *["rubrics_board", "rubric_standings"],
             ],
             ["gate", "page"],
         )

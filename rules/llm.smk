@@ -110,7 +110,7 @@ rule complete:
     log:
         "logs/complete/{step}/{model}.log",
     wildcard_constraints:
-        step=r"(items|teaching|arena|diagnosis)/.+",
+        step=r"(items|teaching|arena|diagnosis|rubrics)/.+",
     # An embedded model decodes on every core; other engines wait for others.
     threads: lambda wildcards: (workflow.cores if PARAMS.models[wildcards.model].engine == "llama_cpp" else 1)
     params:

@@ -12,14 +12,12 @@ from scripts.step import Step
 
 
 def scenarios(step: Step) -> list[Scenario]:
-    """The scenarios of a step, with the tasks of an iteration where it is given some; none where there is none."""
-    read = [read_scenario(path) for path in step.inputs["scenarios"]]
-    tasks = step.inputs.get("tasks")
-    if tasks is None:
-        return read
+    """The scenarios of a step with the tasks of its iteration; none of those whose iteration does not take place."""
+    where = step.path("tasks")
+    tasks = json.loads(where.read_text(encoding="utf-8"))
     grown = [
-        iteration_tasks(scenario, json.loads(path.read_text(encoding="utf-8")), path.as_posix())
-        for scenario, path in zip(read, tasks, strict=True)
+        iteration_tasks(scenario, tasks[scenario.name], f"{where}: {scenario.name}")
+        for scenario in map(read_scenario, step.inputs["scenarios"])
     ]
     return [scenario for scenario in grown if scenario is not None]
 

@@ -1,21 +1,24 @@
-"""Iterations of a rubric as steps read them: the version, its tasks, what came before, whether it takes place."""
+"""Iterations of a set as steps read them: each scenario's version and tasks, and which of them take place."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from magister.config.models import ModelConfig
 from magister.config.rubrics_judging import Judging, SceneGen
+from magister.contracts.schemas import CONTRACTS
+from magister.errors import UserError
 from magister.rubrics.anchors import Anchor, calibration, check_anchors, read_anchors, shots
 from magister.rubrics.families import Kin, kin
 from magister.rubrics.heard import Heard, heard_dialogues
 from magister.rubrics.iterations import is_frozen
 from magister.rubrics.judging import Shot
+from magister.rubrics.parts import ByScenario
 from magister.rubrics.reader import read_scenario
 from magister.rubrics.rubric import Rubric, read_rubric
 from magister.rubrics.scenario import Scenario
@@ -23,8 +26,34 @@ from magister.rubrics.tasks import with_tasks
 from scripts.step import Step, read_table
 
 
+class Part(NamedTuple):
+    """A scenario in an iteration that takes place.
+
+    Attributes:
+        scenario: with the tasks of the iteration.
+        rubric: the iteration's version.
+    """
+
+    scenario: Scenario
+    rubric: Rubric
+
+
+class Anchored(NamedTuple):
+    """Anchors of a scenario.
+
+    Attributes:
+        shots: examples for judges.
+        scored: those that judges score.
+        human: HUMAN_SCORES table of what experts gave these.
+    """
+
+    shots: list[Shot]
+    scored: list[Heard]
+    human: pa.Table
+
+
 def document(path: Path) -> Any:
-    """A JSON document of an iteration."""
+    """A JSON document: by scenario, where it is one of an iteration."""
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -33,40 +62,101 @@ def documents(step: Step, name: str) -> list[Any]:
     return [document(path) for path in step.inputs.get(name, [])]
 
 
-def version(step: Step, name: str = "rubric") -> Rubric | None:
-    """The rubric of the step's iteration; None where it does not take place."""
-    path = step.path(name)
-    found = document(path)
-    return None if is_frozen(found) else read_rubric(found, path.as_posix())
+def scenarios(step: Step) -> dict[str, Scenario]:
+    """The set's scenarios by name, in order.
 
-
-def played(step: Step) -> Scenario:
-    """The step's scenario with the tasks of its iteration."""
-    scenario, path = read_scenario(step.path("scenario")), step.path("tasks")
-    return with_tasks(scenario, document(path), path.as_posix())
-
-
-def heard(step: Step, scenario: Scenario) -> list[Heard]:
-    """The dialogues of the step's iteration."""
-    return heard_dialogues(step.table("transcripts"), step.table("dialogues"), scenario)
-
-
-def anchors(step: Step, rubric: Rubric) -> list[Anchor]:
-    """Anchors of the rubric's scenario, held to the rubric."""
-    found = []
-    for path in step.inputs.get("anchors", []):
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-        found += [
-            one for one in read_anchors(rows, path.as_posix()) if one.dialogue.scenario == rubric.scenario
-        ]
-    check_anchors(found, rubric)
+    Raises:
+        UserError: two have one name.
+    """
+    read = [read_scenario(path) for path in step.inputs["scenarios"]]
+    found = {one.name: one for one in sorted(read, key=lambda one: one.name)}
+    if len(found) < len(read):
+        twice = sorted(one.at.file for one in read if one is not found[one.name])
+        raise UserError(
+            f"{twice[0]}: another file of the set has a scenario of this name; rename one of them"
+        )
     return found
 
 
-def anchored(step: Step, rubric: Rubric) -> tuple[list[Shot], list[Heard], pa.Table]:
-    """Examples for judges, anchors that they score, and what experts gave those (HUMAN_SCORES)."""
-    found = anchors(step, rubric)
-    return shots(found, rubric.scenario), *calibration(found, rubric.scenario)
+def parts(step: Step, rubrics: Path | None = None, tasks: Path | None = None) -> list[Part]:
+    """The scenarios whose iteration takes place, in the order of their names.
+
+    Args:
+        step: with the inputs `scenarios`, `rubrics` and `tasks`.
+        rubrics: versions by scenario; the step's only file by default.
+        tasks: tasks by scenario, likewise.
+    """
+    where, about = rubrics or step.path("rubrics"), tasks or step.path("tasks")
+    made, given = document(where), document(about)
+    return [
+        Part(with_tasks(scenario, given[name], about.as_posix()), read_rubric(made[name], f"{where}: {name}"))
+        for name, scenario in scenarios(step).items()
+        if not is_frozen(made[name])
+    ]
+
+
+class Dialogues:
+    """The dialogues of an iteration."""
+
+    def __init__(self, transcripts: pa.Table, dialogues: pa.Table) -> None:
+        """Divide the tables of an iteration."""
+        self._transcripts, self._dialogues = ByScenario(transcripts), ByScenario(dialogues)
+
+    def __getitem__(self, scenario: Scenario) -> list[Heard]:
+        """Those of a scenario."""
+        return heard_dialogues(self._transcripts[scenario.name], self._dialogues[scenario.name], scenario)
+
+
+def heard(step: Step) -> Dialogues:
+    """The dialogues of the step's iteration."""
+    return Dialogues(step.table("transcripts"), step.table("dialogues"))
+
+
+def parted(step: Step, name: str) -> ByScenario:
+    """An input of one or several tables, by scenario."""
+    return ByScenario(step.table(name))
+
+
+def _rows(path: Path) -> list[Any]:
+    """The lines of a file of anchors."""
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.strip():
+            try:
+                rows.append(json.loads(line))
+            except ValueError as error:
+                raise UserError(f"{path}: line {number} is not JSON: {error}") from None
+    return rows
+
+
+class Experts:
+    """The anchors of a set, read once."""
+
+    def __init__(self, step: Step) -> None:
+        """Read the input `anchors`, if there is one."""
+        self._anchors: list[Anchor] = []
+        for path in step.inputs.get("anchors", []):
+            self._anchors += read_anchors(_rows(path), path.as_posix())
+
+    def check(self, scenarios: Iterable[str]) -> None:
+        """Refuse anchors of scenarios that the set does not have.
+
+        Raises:
+            UserError: names the anchor and its scenario.
+        """
+        known = set(scenarios)
+        for one in self._anchors:
+            if one.dialogue.scenario not in known:
+                raise UserError(
+                    f"anchor {one.dialogue.dialogue_id}: the set has no scenario {one.dialogue.scenario!r}; it has "
+                    f"{', '.join(sorted(known))}"
+                )
+
+    def of(self, rubric: Rubric) -> Anchored:
+        """Anchors of the rubric's scenario, held to the rubric."""
+        own = [one for one in self._anchors if one.dialogue.scenario == rubric.scenario]
+        check_anchors(own, rubric)
+        return Anchored(shots(own, rubric.scenario), *calibration(own, rubric.scenario))
 
 
 def kinships(step: Step, names: Sequence[str], more: Sequence[str] = ()) -> dict[str, Kin]:
@@ -95,3 +185,8 @@ def of_iteration(step: Step, name: str, iteration: int) -> pa.Table:
     count = len(step.params["judges"])
     paths = step.inputs[name][iteration * count : (iteration + 1) * count]
     return pa.concat_tables([read_table(path) for path in paths])
+
+
+def together(tables: Iterable[pa.Table], contract: str) -> pa.Table:
+    """Tables of many scenarios as one; an empty one where there is none."""
+    return pa.concat_tables([CONTRACTS[contract].schema.empty_table(), *tables])

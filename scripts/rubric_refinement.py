@@ -1,26 +1,26 @@
-"""What the steps of a refinement ask: of the best version so far, or nothing once the loop has stopped."""
+"""What the steps of a refinement ask: of each scenario's best version so far, or nothing once its loop has stopped."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from magister.llm import Request
 from magister.prompts import load_prompt
 from magister.rubrics.coevolve import task_requests, unexercised
 from magister.rubrics.initial import about
 from magister.rubrics.iterations import is_frozen
-from magister.rubrics.reader import read_scenario
+from magister.rubrics.parts import ByScenario
 from magister.rubrics.refine import flagged_metrics, refine_requests
 from magister.rubrics.rubric import Rubric, read_rubric
 from magister.rubrics.scenario import Scenario
 from magister.rubrics.tasks import with_tasks
-from scripts.rubric_iterations import document, documents, scenegen
+from scripts.rubric_iterations import documents, scenarios, scenegen, together
 from scripts.speakers import speaker
-from scripts.step import Step, read_table
+from scripts.step import Step
 
 
 class Refinement(NamedTuple):
-    """What is asked in an iteration after the first.
+    """What is asked for a scenario in an iteration after the first.
 
     Attributes:
         rubric: the best version so far.
@@ -39,27 +39,52 @@ class Refinement(NamedTuple):
     tasks: dict[str, Request]
 
 
-def refinement(step: Step) -> Refinement | None:
-    """What the step's iteration asks; None where the loop has stopped."""
-    before = documents(step, "decisions")
-    if is_frozen(before[-1]) or before[-1]["stop"]:
+class Past(NamedTuple):
+    """The iterations before: documents by scenario, tables in parts, each in a list by iteration."""
+
+    decisions: list[Any]
+    rubrics: list[Any]
+    tasks: list[Any]
+    evidence: list[Any]
+    flags: list[ByScenario]
+    diagnoses: list[ByScenario]
+    rewritten: ByScenario
+
+
+def last_decisions(step: Step) -> dict[str, Any]:
+    """The decision on each scenario in the iteration before."""
+    last: dict[str, Any] = documents(step, "decisions")[-1]
+    return last
+
+
+def refinements(step: Step) -> dict[str, Refinement | None]:
+    """What the step's iteration asks, by scenario; None where the loop has stopped."""
+    past = Past(
+        *(documents(step, name) for name in ("decisions", "rubrics", "tasks", "evidence")),
+        *([ByScenario(table) for table in step.tables(name)] for name in ("flags", "diagnoses")),
+        ByScenario(together(step.tables("records"), "rubric_refinements")),
+    )
+    return {name: _refinement(step, scenario, past) for name, scenario in scenarios(step).items()}
+
+
+def _refinement(step: Step, written: Scenario, past: Past) -> Refinement | None:
+    name = written.name
+    last = past.decisions[-1][name]
+    if is_frozen(last) or last["stop"]:
         return None
-    best, options = int(before[-1]["best"]), scenegen(step)
-    path = step.inputs["rubrics"][best]
-    rubric = read_rubric(document(path), path.as_posix())
-    where = step.inputs["tasks"][best]
-    scenario = with_tasks(read_scenario(step.path("scenario")), document(where), where.as_posix())
-    flags, diagnosis = (read_table(step.inputs[name][best]) for name in ("flags", "diagnoses"))
-    evidence = document(step.inputs["evidence"][best])
-    rewritten = {name for table in step.tables("records") for name in table["metric_id"].to_pylist()}
-    spared = unexercised(diagnosis, flags, rewritten, options)
+    best, options = int(last["best"]), scenegen(step)
+    rubric = read_rubric(past.rubrics[best][name], f"{step.inputs['rubrics'][best]}: {name}")
+    scenario = with_tasks(written, past.tasks[best][name], f"{step.inputs['tasks'][best]}: {name}")
+    flags, diagnosis = past.flags[best][name], past.diagnoses[best][name]
+    evidence = past.evidence[best][name]
+    spared = unexercised(diagnosis, flags, set(past.rewritten[name]["metric_id"].to_pylist()), options)
     flat = {
         task: sorted(set(names) & set(spared))
         for task, names in evidence["flat"].items()
         if set(names) & set(spared)
     }
     flagged = flagged_metrics(flags, spared)
-    who, number = speaker(step, step.wildcards["model"]), len(before)
+    who, number = speaker(step, step.params["writer"]), len(past.decisions)
     metrics = refine_requests(
         rubric,
         flagged,

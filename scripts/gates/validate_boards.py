@@ -8,6 +8,8 @@ from magister.contracts.diagnosis_tables import MASTERY_BOARD
 from magister.contracts.external_suite import external_suite
 from magister.contracts.gate import Suite, run_gate
 from magister.contracts.mastery_board_suite import mastery_board_suite
+from magister.contracts.rubrics_board_suite import rubrics_board_suite
+from magister.contracts.rubrics_score_tables import RUBRICS_BOARD
 from scripts.gates.verdict import conclude, table_or_none
 from scripts.step import Step, run_step
 
@@ -36,7 +38,10 @@ def run(step: Step) -> None:
     arena, rated = arena_board_suite(table_or_none(step, "arena_board", ARENA_BOARD), ratings)
     profiles = dict(zip(step.params.get("studies", []), step.tables("mastery"), strict=True))
     mastery, profiled = mastery_board_suite(table_or_none(step, "mastery_board", MASTERY_BOARD), profiles)
-    conclude(step, run_gate("boards", board | arena | mastery, [*promised, *rated, *profiled]))
+    standings = dict(zip(step.params.get("sets", []), step.tables("rubric_standings"), strict=True))
+    rubrics, stood = rubrics_board_suite(table_or_none(step, "rubrics_board", RUBRICS_BOARD), standings)
+    tables = board | arena | mastery | rubrics
+    conclude(step, run_gate("boards", tables, [*promised, *rated, *profiled, *stood]))
 
 
 if __name__ == "__main__":

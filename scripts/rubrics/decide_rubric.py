@@ -1,37 +1,51 @@
-"""Choose the best version so far, and whether the loop goes on."""
+"""Choose each scenario's best version so far, and whether its loop goes on."""
+
+import pyarrow.compute as pc
 
 from magister.config.rubrics_judging import Objective
 from magister.rubrics.decision import decide
 from magister.rubrics.diagnosis import Known
 from magister.rubrics.iterations import frozen, is_frozen
 from magister.rubrics.objective import objective
+from magister.rubrics.parts import ByScenario
 from scripts.resampling import plan
-from scripts.rubric_iterations import anchored, documents, version
+from scripts.rubric_iterations import Experts, documents, parted, parts
 from scripts.step import Step, run_step
 
 
+def _calls(spoken: list[ByScenario], scenario: str) -> int:
+    """Requests that were made for a scenario in all iterations so far, each once."""
+    asked: set[str] = set()
+    for tables in spoken:
+        own = tables[scenario]
+        for name in {"request_id", "repair_id"} & set(own.column_names):
+            asked |= set(pc.drop_null(own[name]).to_pylist())
+    return len(asked)
+
+
 def run(step: Step) -> None:
-    """Write the decision, or a stub once the loop has stopped."""
-    rubric, before = version(step), documents(step, "decisions")
-    if rubric is None:
-        step.write_json("decision", frozen(before[-1]))
-        return
-    _, _, human = anchored(step, rubric)
+    """Write the decisions, stubs for loops that have stopped."""
+    before, experts, drawn = documents(step, "decisions"), Experts(step), plan(step)
     options = Objective.model_validate(step.params["objective"])
-    known = Known(human=human, anchors=step.table("anchor_scores"))
-    decision = decide(
-        int(step.wildcards["iteration"]),
-        step.params["iterations"],
-        rubric,
-        objective(step.table("scores"), rubric, known, options, plan(step)),
-        step.table("flags"),
-        [one for one in before if not is_frozen(one)],
-        options,
-        calls=sum(table.num_rows for table in step.tables("asked"))
-        if options.max_calls is not None
-        else None,
-    )
-    step.write_json("decision", decision)
+    scores, anchors, flags = (parted(step, name) for name in ("scores", "anchor_scores", "flags"))
+    spoken = [ByScenario(table) for table in step.tables("spoken")]
+    decisions = {
+        name: frozen(before[-1][name]) for name, found in step.json("rubrics").items() if is_frozen(found)
+    }
+    for scenario, rubric in parts(step):
+        name = scenario.name
+        known = Known(human=experts.of(rubric).human, anchors=anchors[name])
+        decisions[name] = decide(
+            int(step.wildcards["iteration"]),
+            step.params["iterations"],
+            rubric,
+            objective(scores[name], rubric, known, options, drawn),
+            flags[name],
+            [one[name] for one in before if not is_frozen(one[name])],
+            options,
+            calls=_calls(spoken, name) if options.max_calls is not None else None,
+        )
+    step.write_json("decisions", decisions)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,8 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from magister.contracts.rubrics_score_tables import RUBRIC_SCORES
 from magister.rubrics.readings import parse_scores
-from scripts.rubric_iterations import anchored, heard, judging, played, version
+from scripts.rubric_iterations import Experts, heard, judging, parted, parts, together
 from scripts.speakers import responses
 from scripts.step import Step, run_step
 
@@ -13,24 +12,28 @@ from scripts.step import Step, run_step
 def run(step: Step) -> None:
     """Write the scores of dialogues, and those of anchors."""
     step.models[step.wildcards["model"]] = step.json("fingerprint")
-    rubric = version(step)
-    scores, ids = RUBRIC_SCORES.schema.empty_table(), pa.array([], pa.string())
-    if rubric is not None:
-        _, scored, _ = anchored(step, rubric)
-        ids = pa.array([one.dialogue_id for one in scored], pa.string())
-        scores = parse_scores(
-            [*heard(step, played(step)), *scored],
-            step.table("asked"),
-            responses(step),
-            step.table("repairs"),
-            responses(step, "repaired"),
+    experts, dialogues, options = Experts(step), heard(step), judging(step)
+    asked, repairs, settled = (parted(step, name) for name in ("asked", "repairs", "settled"))
+    said, mended = responses(step), responses(step, "repaired")
+    of_dialogues, of_anchors = [], []
+    for scenario, rubric in parts(step):
+        name, scored = scenario.name, experts.of(rubric).scored
+        found = parse_scores(
+            [*dialogues[scenario], *scored],
+            asked[name],
+            said,
+            repairs[name],
+            mended,
             rubric,
-            judging(step),
-            step.table("settled"),
+            options,
+            settled[name],
         )
-    of_anchors = pc.is_in(scores["dialogue_id"], value_set=ids)
-    step.write("scores", scores.filter(pc.invert(of_anchors)), "rubric_scores")
-    step.write("anchor_scores", scores.filter(of_anchors), "rubric_scores")
+        ids = pa.array([one.dialogue_id for one in scored], pa.string())
+        anchored = pc.is_in(found["dialogue_id"], value_set=ids)
+        of_dialogues.append(found.filter(pc.invert(anchored)))
+        of_anchors.append(found.filter(anchored))
+    step.write("scores", together(of_dialogues, "rubric_scores"), "rubric_scores")
+    step.write("anchor_scores", together(of_anchors, "rubric_scores"), "rubric_scores")
 
 
 if __name__ == "__main__":

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from magister.config.arena import Arena, ArenaLeague
 from magister.config.base import WheelFile
 from magister.config.diagnosis import Diagnosis, Study
 from magister.config.items import Items
 from magister.config.params import Params
+from magister.config.rubrics import Rubrics, RubricSet
 from magister.config.teaching import played_leagues
 from magister.contracts.schemas import TEACHER_ARMS
 
@@ -18,9 +21,10 @@ def count_jobs(params: Params) -> int:
         params: the parameters.
     """
     jobs = _llm_jobs(params) + _items_jobs(params.items) + _teaching_jobs(params) + _arena_jobs(params.arena)
-    jobs += _diagnosis_jobs(params.diagnosis)
+    jobs += _diagnosis_jobs(params.diagnosis) + _rubrics_jobs(params.rubrics)
     # The gate of the boards, where there are some; the target.
-    return jobs + bool(params.teaching.leagues or params.arena.leagues or params.diagnosis.studies) + 1
+    boards = (params.teaching.leagues, params.arena.leagues, params.diagnosis.studies, params.rubrics.sets)
+    return jobs + any(map(bool, boards)) + 1
 
 
 def _llm_jobs(params: Params) -> int:
@@ -99,3 +103,27 @@ def _study_jobs(study: Study, diagnosis: Diagnosis) -> int:
     tried = {study.attributes} if study.attributes else set(diagnosis.choice.tried)
     # Texts, vectors, clusterings, curve, prior, labels, Q-matrix.
     return jobs + 7 + 2 * len(tried) + (0 if diagnosis.labeller is None else 2)
+
+
+def _rubrics_jobs(rubrics: Rubrics) -> int:
+    """Sets of scenarios and their board."""
+    if not rubrics.sets:
+        return 0
+    return sum(map(_set_jobs, rubrics.sets.values())) + 1  # the board
+
+
+def _set_jobs(one: RubricSet) -> int:
+    """Jobs of a set; of its waves as many as its scenario files ask for."""
+    from magister.rubrics.reader import read_scenario
+    from magister.rubrics.wave_plan import speakers_by_wave
+    from magister.rubrics.waves import Cast
+
+    cast = Cast(one.partners, one.max_turns, one.semantics)
+    waves = speakers_by_wave([read_scenario(Path(path)) for path in one.scenarios], cast, one.models)
+    # Requests and answers of each speaker, and the turns.
+    spoken = sum(2 * len(names) + 1 for names in waves)
+    # Dialogues, checks, diagnosis, decision; of a judge requests, answers, both again for repairs, scores.
+    each = spoken + 4 + 5 * len(one.judges)
+    # Rubrics: a step, and two before it where a model writes.
+    written = 1 + 2 * (one.source == "scenegen") + 3 * one.iterations
+    return (one.iterations + 1) * each + written + 3  # the best, profiles, gate

@@ -28,6 +28,8 @@ COMMANDS = (
     ("board", "teaching"),
     ("board", "arena"),
     ("board", "mastery"),
+    ("board", "rubrics"),
+    ("rubrics", "export"),
     ("board", "all"),
     ("diagnose",),
     ("rate",),

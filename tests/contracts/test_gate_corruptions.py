@@ -34,6 +34,8 @@ from corruptions import (
     JUDGED_BREAKS,
     LEAGUE_BREAKS,
     MASTERY_BOARD_BREAKS,
+    RUBRIC_BOARD_BREAKS,
+    RUBRIC_BREAKS,
     Break,
     Row,
 )
@@ -68,6 +70,13 @@ from gate_tables import (
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rubrics_gate_tables import (
+    RUBRICS_PLAN,
+    rubric_tables,
+    rubrics_board_expected,
+    rubrics_board_tables,
+    rubrics_expected,
+)
 
 from magister.contracts.gate import RowCount, Suite, run_gate
 from magister.contracts.schemas import CONTRACTS, Contract
@@ -101,6 +110,10 @@ MODULES = {
     "diagnosis_given": Module(given_tables(), given_expected, GIVEN_PLAN, GIVEN_BREAKS),
     "mastery_board": Module(
         mastery_board_tables(), mastery_board_expected, DIAGNOSIS_PLAN, MASTERY_BOARD_BREAKS
+    ),
+    "rubrics": Module(rubric_tables(), rubrics_expected, RUBRICS_PLAN, RUBRIC_BREAKS),
+    "rubrics_board": Module(
+        rubrics_board_tables(), rubrics_board_expected, RUBRICS_PLAN, RUBRIC_BOARD_BREAKS
     ),
 }
 INPUT = {"teaching_board": "board"}

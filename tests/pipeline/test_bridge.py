@@ -17,7 +17,7 @@ from magister.pipeline._dvc import files_under, is_remnant
 from magister.provenance import code_md5s, file_md5, make_lineage, write_json
 
 COMMAND = "python -m scripts.work --command c0ffee"
-SECTIONS = ("models", "embedders", "teaching", "arena", "diagnosis", "statistics", "llm")
+SECTIONS = ("models", "embedders", "teaching", "arena", "diagnosis", "rubrics", "statistics", "llm")
 PARAMS = "items: {datasets: {}}\n" + "".join(f"{name}: {{}}\n" for name in SECTIONS)
 
 

@@ -10,7 +10,8 @@ from magister.rubrics._grid_types import KINDS
 from magister.rubrics.grid import LANGUAGES, SUBJECTS, Language, grid
 from magister.rubrics.lint import lint_files, scenario_files
 from magister.rubrics.reader import parse_scenario, read_scenario
-from magister.rubrics.waves import Cast, open_dialogues, waves_needed
+from magister.rubrics.wave_plan import waves_needed
+from magister.rubrics.waves import Cast, open_dialogues
 
 OWN = Path(__file__).parents[2] / "data" / "scenarios"
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scenario_files import DIALECT_A, DIALECT_B, OURS
 
 from magister.rubrics.alike import compare_texts
+from magister.rubrics.families import family_of
 from magister.rubrics.findings import Finding
-from magister.rubrics.lint import family, lint_files, scenario_files
+from magister.rubrics.lint import lint_files, scenario_files
 
 CLEAN_A = DIALECT_A.replace("max: 5", "min: 1, max: 5").replace("recursion_limit: 7", "recursion_limit: 5")
 
@@ -110,8 +111,8 @@ def test_a_broken_file_hides_no_other(tmp_path: Path) -> None:
 
 
 def test_families_are_first_words() -> None:
-    assert family("org/Qwen2.5-72B-Instruct") == family("qwen-max") == "qwen"
-    assert family("gpt-4o") != family("gemini-2.5-pro")
+    assert family_of("org/Qwen2.5-72B-Instruct") == family_of("qwen-max") == "qwen"
+    assert family_of("gpt-4o") != family_of("gemini-2.5-pro")
 
 
 def test_handed_files_are_judged_as_they_are(handed: Path) -> None:

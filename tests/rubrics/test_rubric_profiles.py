@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from rubric_tables import metric, rubric
 from score_tables import MODELS, PLAN, Rule, named, scores, shuffled
 
-from magister.contracts.rubrics_score_tables import OVERALL, RUBRIC_PROFILES, RUBRICS_BOARD
+from magister.contracts.rubrics_score_tables import OVERALL, RUBRIC_PROFILES, RUBRIC_STANDINGS
 from magister.display import columns
 from magister.errors import UserError
 from magister.provenance._artifact import conform
@@ -92,7 +93,7 @@ def test_scores_of_another_version_are_refused() -> None:
 
 def board(rules: dict[str, Rule] | None = None, **more: Any) -> pa.Table:
     table = board_rows(metric_scores(scores(MADE, rules or RULES, **more)), MADE, 2, "unknown", PLAN)
-    assert conform(table, RUBRICS_BOARD).equals(table.combine_chunks())
+    assert conform(table, RUBRIC_STANDINGS).equals(table.combine_chunks())
     return table
 
 
@@ -118,13 +119,13 @@ def test_the_order_of_rows_changes_no_bit_of_the_board(seed: int) -> None:
 
 
 def test_the_board_fits_a_terminal_and_holds_every_model_and_dimension() -> None:
-    table = rubrics_board([board()])
+    table = rubrics_board({"ours": board()})
     beside_it = {
         "agreement": "ann and bob alpha 0.90",
         "flags": {"a": ["too_strict"]},
         "evolution": "best of 3",
     }
-    documents = {"sums": beside_it}
+    documents = {"ours": {"sums": beside_it}}
     text = render_text(table, documents)
     assert all(columns(line) <= 80 for line in text.splitlines())
     assert "judges: ann and bob alpha 0.90" in text
@@ -137,19 +138,21 @@ def test_the_board_fits_a_terminal_and_holds_every_model_and_dimension() -> None
 
 
 def test_an_empty_board_says_so() -> None:
-    empty = rubrics_board([])
+    empty = rubrics_board({})
     assert render_text(empty, {}) == render_markdown(empty, {}) == "No scenario has been scored yet.\n"
 
 
 def test_lost_dialogues_stand_below_the_table() -> None:
-    text = render_text(board(status=lambda name, t, m: "error" if t == 0 else ""), {})
+    text = render_text(
+        rubrics_board({"ours": board(status=lambda name, t, m: "error" if t == 0 else "")}), {}
+    )
     assert "3 of 36 dialogues have no score (policy unknown); none counts as a low one" in text
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.text(min_size=1, max_size=40), min_size=3, max_size=3, unique=True))
 def test_names_of_any_kind_break_no_line(names: list[str]) -> None:
-    table = board(models=tuple(names))
+    table = rubrics_board({"ours": board(models=tuple(names))})
     assert all(columns(line) <= 80 for line in render_text(table, {}).splitlines())
 
 
@@ -164,3 +167,13 @@ def test_beside_the_board_stand_agreement_flags_and_the_rubrics_way() -> None:
     assert found["flags"] == {"a": ["too_strict"]}
     assert found["evolution"] == "best of 1 iteration is number 0; stopped: patience"
     assert found["objective"] == [{"iteration": 0, "value": 0.5, "terms": {"missing": 0.0}}]
+
+
+def test_a_judge_that_failed_is_named_with_its_numbers() -> None:
+    lost = scores(MADE, RULES, status=lambda name, t, m: "parse_error" if t == 0 else "")
+    found = beside(judge_agreement(lost, PLAN), [], lost)
+    assert set(found["judges"]) == {"ann", "bob"}
+    assert found["judges"]["ann"]["parse_error"] > 0
+    text = render_text(rubrics_board({"ours": board()}), {"ours": {"sums": found}})
+    assert re.search(r"judge ann: \d+ of \d+ scores; parse error \d+", text)
+    assert beside(judge_agreement(lost, PLAN), [], scores(MADE, RULES))["judges"] == {}

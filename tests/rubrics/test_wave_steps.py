@@ -11,8 +11,8 @@ import pytest
 from rubric_speakers import make_speaker
 from scenario_files import DIALECT_A
 
-from magister.contracts.rubrics_tables import RUBRICS_CONTRACTS
-from magister.contracts.schemas import CONTRACTS
+from magister.rubrics.reader import parse_scenario
+from magister.rubrics.tasks import tasks_document
 from scripts.llm import complete
 from scripts.rubrics import dialogues, wave, wave_requests
 from scripts.step import run_step
@@ -24,9 +24,8 @@ CAST = {"partners": {"*": "two"}, "max_turns": 3, "semantics": "fixed", "models"
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for contract in RUBRICS_CONTRACTS:
-        monkeypatch.setitem(CONTRACTS, contract.name, contract)
     Path("x.yaml").write_text(DIALECT_A)
+    Path("tasks.json").write_text(json.dumps({"x": tasks_document(parse_scenario(DIALECT_A, "x.yaml"))}))
     for name in NAMES:
         Path(f"{name}.json").write_text(json.dumps(make_speaker(name).fingerprint))
 
@@ -48,7 +47,7 @@ def play(waves: int) -> None:
                 wave_requests,
                 CAST | {"model": model, "max_tokens": 16},
                 {"wave": str(number), "model": name},
-                *("--in", "scenarios", "x.yaml"),
+                *("--in", "scenarios", "x.yaml", "--in", "tasks", "tasks.json"),
                 *(("--in", "waves", *past) if past else ()),
                 *("--in", "fingerprint", f"{name}.json"),
                 *("--out", "requests", f"{folder}/{name}.requests.jsonl"),
@@ -76,7 +75,7 @@ def play(waves: int) -> None:
         dialogues,
         CAST,
         {},
-        *("--in", "scenarios", "x.yaml"),
+        *("--in", "scenarios", "x.yaml", "--in", "tasks", "tasks.json"),
         *("--in", "waves", *past),
         *("--out", "transcripts", "transcripts.parquet"),
         *("--out", "dialogues", "dialogues.parquet"),
@@ -96,6 +95,13 @@ def test_a_wave_after_the_end_asks_nothing() -> None:
     assert Path("wave4/one.responses.jsonl").read_bytes() == b""
     assert pq.read_table("wave4/turns.parquet").num_rows == 0
     assert pq.read_table("transcripts.parquet").num_rows == 4 * 3
+
+
+def test_no_turn_is_due_in_an_iteration_that_does_not_take_place() -> None:
+    Path("tasks.json").write_text(json.dumps({"x": {"status": "frozen", "same_as": 0}}))
+    play(1)
+    assert Path("wave1/one.requests.jsonl").read_bytes() == b""
+    assert pq.read_table("dialogues.parquet").num_rows == 0
 
 
 def test_too_few_waves_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from magister.contracts.rubrics_tables import DIALOGUE_ASKED, DIALOGUES, TRANSCR
 from magister.errors import UserError
 from magister.llm import Request, Response, Speaker
 from magister.rubrics.reader import parse_scenario
+from magister.rubrics.wave_plan import speakers_by_wave, waves_needed
 from magister.rubrics.waves import (
     Cast,
     Dialogue,
@@ -25,7 +26,6 @@ from magister.rubrics.waves import (
     replay,
     take_wave,
     wave_requests,
-    waves_needed,
 )
 
 A, B, M = parse_scenario(DIALECT_A), parse_scenario(DIALECT_B), parse_scenario(OURS)
@@ -237,3 +237,15 @@ def test_dialogues_that_have_not_ended_are_refused() -> None:
 def test_a_graph_without_a_loop_needs_no_more_waves_than_it_has_agents() -> None:
     straight = parse_scenario(DIALECT_A.replace("- pupil -> tutor", "- pupil -> END"))
     assert waves_needed([straight], CAST) == 2
+
+
+def test_who_can_speak_in_a_wave_is_known_beforehand() -> None:
+    cast = replace(CAST, max_turns=3)
+    assert speakers_by_wave([A], cast, ["one", "three"]) == [["one", "three"], ["two"], ["one", "three"]]
+    alone = parse_scenario(DIALECT_A.replace("- pupil -> tutor", "- pupil -> END"))
+    assert len(speakers_by_wave([alone, A], CAST, ["one"])) == 7
+
+
+def test_a_cast_without_a_partner_is_refused_with_file_and_agent() -> None:
+    with pytest.raises(UserError, match=r"yaml: no model speaks for the agent 'pupil'"):
+        speakers_by_wave([A], Cast({"tutor": "two"}), ["one"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -30,7 +31,7 @@ TRACKED = (
 )
 OUTS = (
     *("data/models", "data/items", "data/teaching", "data/ablations", "data/arena", "data/diagnosis"),
-    "results",
+    *("data/rubrics", "results"),
 )
 RATING = {
     *("teaching_metrics/tiny", "teaching_standings/tiny", "validate_teaching/tiny"),
@@ -82,6 +83,7 @@ def tiny_params() -> Params:
         "embedders": {},
         "arena": {},
         "diagnosis": {},
+        "rubrics": {},
         "statistics": {"resamples": 200},
         "llm": {"replay": False},
     }
@@ -119,6 +121,60 @@ def tiny_diagnosis() -> Params:
         },
         "saem": {"max_sweeps": 200},
     }
+
+
+def tiny_rubrics() -> Params:
+    """A teacher on a scenario of four tasks, whose rubric a writer begins and improves once; for a project that needs
+    one."""
+    return {
+        "sets": {
+            "lessons": {
+                "scenarios": ["data/scenarios/lessons.yaml"],
+                "models": ["asker"],
+                "partners": {"*": "listener"},
+                "judges": ["counter"],
+                "source": "scenegen",
+                "writer": "writer",
+                "iterations": 1,
+                "max_turns": 3,
+                "anchors": ["data/annotations/anchors.jsonl"],
+            }
+        },
+        "objective": {"max_calls": 500},
+    }
+
+
+RUBRIC_PLAYERS = {
+    "asker": "rubric_teacher",
+    "listener": "rubric_student",
+    "counter": "rubric_judge",
+    "writer": "rubric_writer",
+}
+
+
+def write_tiny_scenario(folder: Path) -> None:
+    """The files of `tiny_rubrics`."""
+    text = """
+magister: 1
+agents:
+  teacher: {prompt: "You teach: {question}"}
+  student: {prompt: You learn.}
+directions:
+  - START -> teacher
+  - teacher -> router:any_keyword(keywords=["<end>"], then=END, otherwise="student")
+  - student -> teacher
+tasks:
+  mode: union
+  start_prompt: "Today: {question}"
+  content: {question: [What is 1 + 1?, What is 2 + 3?, What is 4 + 1?, What is 5 + 5?]}
+"""
+    (folder / "data/scenarios/lessons.yaml").write_text(text, encoding="utf-8")
+    anchor = {
+        "anchor_id": "a1", "scenario": "lessons", "use": "calibration", "annotator": "eve",
+        "variables": {"question": "What is 9 + 9?"}, "turns": [{"speaker": "teacher", "text": "What would you try?"}],
+        "scores": {"pedagogy_1": 5},
+    }  # fmt: skip
+    (folder / "data/annotations/anchors.jsonl").write_text(json.dumps(anchor) + "\n", encoding="utf-8")
 
 
 def write_tiny_matrix(folder: Path) -> None:
@@ -286,7 +342,7 @@ def make_project(folder: Path, params: Params) -> Project:
     shutil.copyfile(ROOT / ".dvc" / ".gitignore", folder / ".dvc" / ".gitignore")
     shutil.copytree(ROOT / ".dvc" / "plots", folder / ".dvc" / "plots")
     project = Project(folder)
-    for name in ("annotations", "external", "own"):
+    for name in ("annotations", "external", "own", "scenarios"):
         (folder / "data" / name).mkdir(parents=True)
         shutil.copyfile(ROOT / "data" / name / "README.md", folder / "data" / name / "README.md")
     project.write_params(params)

@@ -14,7 +14,16 @@ import yaml
 from magister.config.params import Params
 from magister.pipeline._bridge import SECTIONS
 from magister.provenance import code_files
-from tests.two_engines.conftest import ROOT, Project, tiny_arena, tiny_diagnosis, write_tiny_matrix
+from tests.two_engines.conftest import (
+    ROOT,
+    RUBRIC_PLAYERS,
+    Project,
+    tiny_arena,
+    tiny_diagnosis,
+    tiny_rubrics,
+    write_tiny_matrix,
+    write_tiny_scenario,
+)
 
 DVC: dict[str, Any] = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))
 STAGES: dict[str, dict[str, Any]] = DVC["stages"]
@@ -29,6 +38,10 @@ ALIASES |= dict.fromkeys(("LEAGUES", "DERIVED", "PLAYED", "league_of", "derived_
 ALIASES |= dict.fromkeys(("ARENA", "ARENAS", "arena_of", "arena_options"), "arena")
 ALIASES |= dict.fromkeys(
     ("DIAGNOSIS", "STUDIES", "study_of", "study_options", "diagnosis_options", "of_studies"), "diagnosis"
+)
+ALIASES |= dict.fromkeys(
+    ("RUBRICS", "SETS", "SPEAKERS", "set_of", "set_options", "rubric_options", "own_options", "of_sets"),
+    "rubrics",
 )
 ALIASES |= dict.fromkeys(("embedder_files", "embedder_values", "embedder_fingerprint"), "embedders")
 READS_OF_COMPLETE = {"models", "llm"}
@@ -51,12 +64,15 @@ def within(path: str, places: list[str]) -> bool:
 def summary(built: Project, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
     """What `snakemake -D` says of every output."""
     project = built.copy(tmp_path_factory.mktemp("summary") / "project")
-    for name, script in {"one": "responder", "other": "responder", "referee": "pair_judge"}.items():
+    players = {"one": "responder", "other": "responder", "referee": "pair_judge"} | RUBRIC_PLAYERS
+    for name, script in players.items():
         project.edit(f"models.{name}", {"engine": "scripted", "script": script})
     project.edit("embedders", {"words": {"engine": "hashed"}})
     project.edit("arena", tiny_arena())
     project.edit("diagnosis", tiny_diagnosis())
     write_tiny_matrix(project.path)
+    project.edit("rubrics", tiny_rubrics())
+    write_tiny_scenario(project.path)
     (project.path / "data/annotations/ann.csv").write_text("comparison_id,winner\nold,1\n", encoding="utf-8")
     # Of a file that is not there nothing is said.
     project.snakemake()

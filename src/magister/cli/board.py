@@ -99,6 +99,25 @@ def board_mastery(
     typer.echo(render_text(board, _documents(beside), terminal_width()))
 
 
+@app.command("rubrics", epilog="Example: magister board rubrics --format csv > rubrics.csv")
+def board_rubrics(
+    file: Annotated[Path, typer.Option(help="The board's file.")] = Path("results/rubrics.parquet"),
+    beside: Annotated[
+        Path, typer.Option(help="What stands beside it: agreement, suspect metrics, how rubrics came about.")
+    ] = Path("results/rubrics_beside.json"),
+    form: FormatOption = Format.text,
+) -> None:
+    """Print the rubrics' board."""
+    from magister.contracts.rubrics_score_tables import RUBRICS_BOARD
+    from magister.rubrics._board_text import render_text
+
+    board = _read(file, RUBRICS_BOARD, "rubrics")
+    if form is not Format.text:
+        print_rows(board.to_pylist(), form)
+        return
+    typer.echo(render_text(board, _documents(beside), terminal_width()))
+
+
 @app.command("all", epilog="Example: magister board all")
 def board_all() -> None:
     """Print all boards that there are."""
@@ -106,6 +125,7 @@ def board_all() -> None:
         Path("results/teaching.parquet"): board_teaching,
         Path("results/arena.parquet"): board_arena,
         Path("results/mastery.parquet"): board_mastery,
+        Path("results/rubrics.parquet"): board_rubrics,
     }
     there = [file for file in boards if file.is_file()]
     if not there:

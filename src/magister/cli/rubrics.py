@@ -9,6 +9,7 @@ import typer
 
 from magister.cli._printing import Format, FormatOption, ParamsOption, echo, print_rows
 from magister.cli._speakers import speakers_of, weights_files
+from magister.cli._tables import read_parquet
 from magister.display import counted
 from magister.errors import UserError
 
@@ -172,6 +173,66 @@ def rubrics_run(
     print_rows(rows, form)
     echo(f"{counted(played.asked, 'request')} asked, {played.cached} answered from {place.store}")
     echo(f"Written: {out}/transcripts.parquet, .jsonl; {out}/dialogues.parquet, .jsonl")
+
+
+@app.command("export", epilog="Example: magister rubrics export embedded socratic-fractions build/export")
+def rubrics_export(
+    name: Annotated[str, typer.Argument(metavar="SET", help="A set of params.yaml.")],
+    scenario: Annotated[str, typer.Argument(help="One of its scenarios.")],
+    out: Annotated[Path, typer.Argument(help="Folder for the files.")],
+    params: ParamsOption = Path("params.yaml"),
+    folder: Annotated[Path, typer.Option(help="Where the sets lie.")] = Path("data/rubrics/sets"),
+) -> None:
+    """Write a scenario's best rubric for others: a file of Elmes 0.1, and a sheet for Label Studio."""
+    import json
+
+    from magister.config.params import load_params
+    from magister.llm import write_pieces
+    from magister.rubrics.export import dialect_a, label_studio_config, label_studio_tasks
+    from magister.rubrics.heard import heard_dialogues
+    from magister.rubrics.reader import read_scenario
+    from magister.rubrics.rubric import read_rubric, rubric_document
+    from magister.rubrics.tasks import with_tasks
+
+    sets = load_params(params).rubrics.sets
+    if name not in sets:
+        raise UserError(f"{params}: no set {name!r}; known: {', '.join(sorted(sets)) or 'none'}")
+    best = _document(folder / name / "best.json")
+    if scenario not in best:
+        raise UserError(f"set {name} has no scenario {scenario!r}; it has {', '.join(sorted(best))}")
+    found = best[scenario]
+    at = folder / name / str(found.pop("iteration"))
+    rubric = read_rubric(found, f"{folder / name / 'best.json'}: {scenario}")
+    read = {one.name: one for one in map(read_scenario, map(Path, sets[name].scenarios))}
+    played = with_tasks(read[scenario], _document(at / "tasks.json")[scenario], str(at / "tasks.json"))
+    missing = "not there yet. Run: snakemake --cores all"
+    transcripts, ends = (
+        read_parquet(at / f"{table}.parquet", missing) for table in ("transcripts", "dialogues")
+    )
+    dialogues = heard_dialogues(transcripts, ends, played)
+    made = {
+        "rubric.json": json.dumps(rubric_document(rubric), ensure_ascii=False, indent=1, sort_keys=True)
+        + "\n",
+        "scenario.yaml": dialect_a(played, rubric),
+        "label_config.xml": label_studio_config(rubric),
+        "label_tasks.json": json.dumps(label_studio_tasks(dialogues, rubric), ensure_ascii=False, indent=1)
+        + "\n",
+    }
+    for file, text in made.items():
+        write_pieces(out / file, [text.encode()])
+    echo(f"Written: {', '.join(made)} to {out}")
+
+
+def _document(path: Path) -> Any:
+    """A JSON document of a run."""
+    import json
+
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: not there yet. Run: snakemake --cores all") from None
+    except ValueError as error:
+        raise UserError(f"{path}: damaged: {error}") from None
 
 
 def _partners(scenario: Scenario, given: list[str], evaluated: list[str]) -> dict[str, str]:

@@ -46,10 +46,10 @@ PLAYED = {
     "responder": ("models",),
     "pair_judge": ("judges",),
     "similarity_judge": ("similarity judges",),
-    "rubric_teacher": (),
-    "rubric_student": (),
-    "rubric_judge": (),
-    "rubric_writer": (),
+    "rubric_teacher": ("speakers",),
+    "rubric_student": ("speakers",),
+    "rubric_judge": ("rubric judges",),
+    "rubric_writer": ("rubric writers",),
 }
 """Of each shipped player that reads its prompts the roles in a league that it can play."""
 

@@ -17,6 +17,7 @@ from magister.config.diagnosis import Diagnosis
 from magister.config.embedders import EmbedderConfig
 from magister.config.items import Items
 from magister.config.models import PLAYED, ModelConfig
+from magister.config.rubrics import Rubrics
 from magister.config.teaching import Arm, Teaching, derived_leagues
 from magister.errors import UserError
 
@@ -52,6 +53,7 @@ class Params(Section):
     teaching: Teaching = Field(default_factory=lambda: Teaching.model_validate({}))
     arena: Arena = Field(default_factory=Arena)
     diagnosis: Diagnosis = Field(default_factory=Diagnosis)
+    rubrics: Rubrics = Field(default_factory=Rubrics)
     embedders: dict[Name, EmbedderConfig] = Field(
         default_factory=dict, description="What turns texts into vectors, by name."
     )
@@ -122,6 +124,7 @@ class Params(Section):
         derived_leagues(self.teaching, self.items.variants)  # for its complaints
         self._arena_names_exist(known, different, playable)
         self._diagnosis_names_exist(known, different, playable)
+        self._rubrics_names_exist(known, different, playable)
         for board, names in self.teaching.external.names.items():
             known(list(names), f"teaching.external.names.{board}")
         return self
@@ -185,6 +188,23 @@ class Params(Section):
                     )
             for role in ("models", "datasets", "logs"):
                 different(getattr(study, role), f"{where}.{role}")
+
+    def _rubrics_names_exist(
+        self, known: _Check, different: _Check, playable: Callable[[list[str], str, str], None]
+    ) -> None:
+        """Models that play, score and write rubrics."""
+        for name, one in self.rubrics.sets.items():
+            where = f"rubrics.sets.{name}"
+            for option, names, role in (
+                ("models", one.models, "speakers"),
+                ("partners", [*one.partners.values()], "speakers"),
+                ("judges", one.judges, "rubric judges"),
+                ("writer", [one.writer] if one.writer else [], "rubric writers"),
+            ):
+                known(names, f"{where}.{option}")
+                playable(names, role, f"{where}.{option}")
+            different(one.models, f"{where}.models")
+            different(one.judges, f"{where}.judges")
 
 
 def _step_into(kind: Any, part: object) -> tuple[Any, bool]:

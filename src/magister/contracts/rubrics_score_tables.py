@@ -98,16 +98,25 @@ RUBRIC_CHECKS = Contract(
 # Which request asks a judge for which score; one request may ask for all metrics.
 RUBRIC_ASKED = Contract(
     "rubric_asked",
-    _schema({"dialogue_id": _s, "metric_id": _s, "judge": _s, "repeat": _i, "request_id": _s}),
-    key=("dialogue_id", "metric_id", "judge", "repeat"),
+    _schema(
+        {
+            "scenario": _s,
+            "dialogue_id": _s,
+            "metric_id": _s,
+            "judge": _s,
+            "repeat": _i,
+            "request_id": _s,
+        }
+    ),
+    key=("scenario", "dialogue_id", "metric_id", "judge", "repeat"),
     ranges={"repeat": (1, 1000)},
     may_be_empty=True,
 )
 # Requests that ask a judge to say again, in the right form, what could not be read.
 RUBRIC_REPAIRS = Contract(
     "rubric_repairs",
-    _schema({"request_id": _s, "repair_id": _s}),
-    key=("request_id",),
+    _schema({"scenario": _s, "request_id": _s, "repair_id": _s}),
+    key=("scenario", "request_id"),
     may_be_empty=True,
 )
 # What each judge said each time. `value` is null but for `ok` and `vetoed`; `rationale`: the judge's words; `reason`:
@@ -289,55 +298,34 @@ JUDGE_AGREEMENT = Contract(
     ranges={"level": (0, 1), **_counts},
     may_be_empty=True,
 )
-# Profiles of all scenarios by their best rubrics, as published; `group`: models that share a letter are not told apart.
-RUBRICS_BOARD = Contract(
-    "rubrics_board",
-    _schema(
-        {
-            "scenario": _s,
-            "rubric_sha": _s,
-            "iteration": _i,
-            "model": _s,
-            "dim": _s,
-            "weight": _f,
-            "status": _s,
-        }
-        | {
-            "reason": _s,
-            "policy": _s,
-            "n": _i,
-            "n_clusters": _i,
-            "n_missing": _i,
-            "n_vetoed": _i,
-            "level": _f,
-        }
-        | {"low": _i, "high": _i, "group": _s},
-        _interval | dict.fromkeys(("rank", "rank_low", "rank_high"), _i),
-    ),
+# Profiles by the best rubrics of a set; `group`: models that share a letter are not told apart.
+_standing = (
+    {"scenario": _s, "rubric_sha": _s, "iteration": _i, "model": _s, "dim": _s, "weight": _f, "status": _s}
+    | {"reason": _s, "policy": _s, "n": _i, "n_clusters": _i, "n_missing": _i, "n_vetoed": _i, "level": _f}
+    | {"low": _i, "high": _i, "group": _s}
+)
+_ranks = ("rank", "rank_low", "rank_high")
+RUBRIC_STANDINGS = Contract(
+    "rubric_standings",
+    _schema(_standing, _interval | dict.fromkeys(_ranks, _i)),
     key=("scenario", "model", "dim"),
     allowed=RUBRIC_PROFILES.allowed,
-    ranges=RUBRIC_PROFILES.ranges | dict.fromkeys(("rank", "rank_low", "rank_high"), (1.0, 1e6)),
+    ranges=RUBRIC_PROFILES.ranges | {"iteration": (0, 1e4)} | dict.fromkeys(_ranks, (1.0, 1e6)),
+)
+# The same of all sets, as published.
+RUBRICS_BOARD = Contract(
+    "rubrics_board",
+    _schema({"set": _s} | _standing, _interval | dict.fromkeys(_ranks, _i)),
+    key=("set", "scenario", "model", "dim"),
+    allowed=RUBRIC_STANDINGS.allowed,
+    ranges=RUBRIC_STANDINGS.ranges,
+    # A project without rubrics has none.
     may_be_empty=True,
 )
 
 RUBRICS_SCORE_CONTRACTS = (
-    *(
-        RUBRIC_CHECKS,
-        RUBRIC_ASKED,
-        RUBRIC_REPAIRS,
-        RUBRIC_SCORES,
-        METRIC_SCORES,
-        DIALOGUE_SCORES,
-        HUMAN_SCORES,
-    ),
-    *(
-        RUBRIC_DIAGNOSIS,
-        RUBRIC_FLAGS,
-        REFINEMENTS,
-        TASK_CHANGES,
-        ANCHOR_DRIFT,
-        RUBRIC_PROFILES,
-        JUDGE_AGREEMENT,
-    ),
-    RUBRICS_BOARD,
+    *(RUBRIC_CHECKS, RUBRIC_ASKED, RUBRIC_REPAIRS, RUBRIC_SCORES, METRIC_SCORES, DIALOGUE_SCORES),
+    *(RUBRIC_DIAGNOSIS, RUBRIC_FLAGS, REFINEMENTS, TASK_CHANGES, ANCHOR_DRIFT, JUDGE_AGREEMENT),
+    *(RUBRIC_STANDINGS, RUBRICS_BOARD),
 )
+"""Tables that lie in files."""

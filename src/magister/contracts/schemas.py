@@ -16,6 +16,8 @@ from magister.contracts.contract import STATUSES as STATUSES
 from magister.contracts.contract import Contract as Contract
 from magister.contracts.contract import table_schema as _schema
 from magister.contracts.diagnosis_tables import DIAGNOSIS_CONTRACTS
+from magister.contracts.rubrics_score_tables import RUBRICS_SCORE_CONTRACTS
+from magister.contracts.rubrics_tables import RUBRICS_CONTRACTS
 
 VERDICTS = ("correct", "wrong", "none")
 LEAKS = ("none", "option", "gold")
@@ -390,5 +392,6 @@ CONTRACTS: dict[str, Contract] = {
         POOL, REJECTED, FREE_ANSWERS, DISTRACTORS, ITEMS, ANSWERS, BANDS, ASKED, GUIDES, REVISIONS, TRAJECTORIES,
         METRICS_TABLE, STANDINGS, COMPARISONS, ABLATIONS, ABLATION_AGREEMENT, CONTAMINATION, TEACHING_BOARD,
         VARIANT_REPORT, META_EVALUATION, META_NAMES, *ARENA_CONTRACTS, *DIAGNOSIS_CONTRACTS,
+        *RUBRICS_CONTRACTS, *RUBRICS_SCORE_CONTRACTS,
     )
 }  # fmt: skip

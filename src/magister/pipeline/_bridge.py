@@ -28,7 +28,7 @@ OWN = "data/own"
 PREFIX = "magister: "
 """Begins each line about foreign files, among all that Snakemake prints."""
 _NAMED = 5
-SECTIONS = ("models", "embedders", "items", "teaching", "arena", "diagnosis", "statistics", "llm")
+SECTIONS = ("models", "embedders", "items", "teaching", "arena", "diagnosis", "rubrics", "statistics", "llm")
 """Sections that `dvc.yaml` compares: DVC needs each of them to stand in the file."""
 
 

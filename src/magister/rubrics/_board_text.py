@@ -7,11 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from magister.contracts.rubrics_score_tables import OVERALL
+from magister.contracts.rubrics_score_tables import OVERALL, SCORED
 from magister.display import escape_markdown as escape
 from magister.display import ljust, shorten, wrap
 
 Row = Mapping[str, Any]
+Documents = Mapping[str, Mapping[str, Any]]
+"""What stands beside the scores, by scenario."""
 KEYS = (
     "A cell is the mean score over dialogues and half the width of its interval over tasks; a dimension's weight "
     "stands below its name. ranks: interval of the rank. group: models that share a letter are not told apart. "
@@ -20,12 +22,12 @@ KEYS = (
 )
 
 
-def render_text(board: pa.Table, documents: Mapping[str, Mapping[str, Any]], width: int = 80) -> str:
-    """The board as text, a table per scenario.
+def render_text(board: pa.Table, documents: Mapping[str, Documents], width: int = 80) -> str:
+    """The board as text, a table per set and scenario.
 
     Args:
         board: RUBRICS_BOARD table.
-        documents: `beside` by scenario.
+        documents: `beside` by set and scenario.
         width: columns available, at least 72; longer names are cut.
 
     Returns:
@@ -35,7 +37,7 @@ def render_text(board: pa.Table, documents: Mapping[str, Mapping[str, Any]], wid
     if not board.num_rows:
         return "No scenario has been scored yet.\n"
     lines: list[str] = []
-    for scenario, rows in _by_scenario(board).items():
+    for (name, scenario), rows in _by_scenario(board).items():
         dims = _dims(rows)
         # Dimensions that do not fit beside the total go into the next block of lines.
         fit = max(1, (width - 49) // 11)
@@ -45,7 +47,7 @@ def render_text(board: pa.Table, documents: Mapping[str, Mapping[str, Any]], wid
         for start in range(0, max(len(dims), 1), fit):
             lines += _block(rows, models, names, dims[start : start + fit], first=start == 0)
             lines.append("")
-        for note in _notes(rows, documents.get(scenario, {})):
+        for note in _notes(rows, documents.get(name, {}).get(scenario, {})):
             lines += wrap(note, width)
         lines.append("")
     for key in KEYS:
@@ -53,12 +55,12 @@ def render_text(board: pa.Table, documents: Mapping[str, Mapping[str, Any]], wid
     return "\n".join(lines) + "\n"
 
 
-def render_markdown(board: pa.Table, documents: Mapping[str, Mapping[str, Any]]) -> str:
+def render_markdown(board: pa.Table, documents: Mapping[str, Documents]) -> str:
     """The board as Markdown tables with the same content as `render_text`.
 
     Args:
         board: RUBRICS_BOARD table.
-        documents: `beside` by scenario.
+        documents: `beside` by set and scenario.
 
     Returns:
         Markdown, ending in a newline.
@@ -66,7 +68,7 @@ def render_markdown(board: pa.Table, documents: Mapping[str, Mapping[str, Any]])
     if not board.num_rows:
         return "No scenario has been scored yet.\n"
     lines: list[str] = []
-    for scenario, rows in _by_scenario(board).items():
+    for (name, scenario), rows in _by_scenario(board).items():
         dims = _dims(rows)
         weight = {row["dim"]: row["weight"] for row in rows}
         lines += [f"### {escape(_title(scenario, rows))}", ""]
@@ -82,15 +84,19 @@ def render_markdown(board: pa.Table, documents: Mapping[str, Mapping[str, Any]])
             cells += [str(total[name]) for name in ("n", "n_missing", "n_vetoed")]
             cells += [_interval(own[dim]) for dim in dims]
             lines.append("| " + " | ".join([*cells, escape(total["reason"])]) + " |")
-        lines += ["", *(f"- {escape(note)}" for note in _notes(rows, documents.get(scenario, {}))), ""]
+        lines += [
+            "",
+            *(f"- {escape(note)}" for note in _notes(rows, documents.get(name, {}).get(scenario, {}))),
+            "",
+        ]
     return "\n".join([*lines, *KEYS, ""])
 
 
-def _by_scenario(board: pa.Table) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+def _by_scenario(board: pa.Table) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in board.to_pylist():
-        found.setdefault(row["scenario"], []).append(row)
-    return {name: found[name] for name in sorted(found)}
+        found.setdefault((row["set"], row["scenario"]), []).append(row)
+    return {place: found[place] for place in sorted(found)}
 
 
 def _dims(rows: Sequence[Row]) -> list[str]:
@@ -112,8 +118,8 @@ def _title(scenario: str, rows: Sequence[Row]) -> str:
     one = rows[0]
     level = f"{100 * one['level']:g} %"
     return (
-        f"Scenario {scenario}: scores {one['low']}..{one['high']} by rubric {one['rubric_sha'][:12]} of iteration "
-        f"{one['iteration']}, {level} intervals"
+        f"Scenario {scenario} ({one['set']}): scores {one['low']}..{one['high']} by rubric "
+        f"{one['rubric_sha'][:12]} of iteration {one['iteration']}, {level} intervals"
     )
 
 
@@ -176,6 +182,14 @@ def _notes(rows: Sequence[Row], document: Mapping[str, Any]) -> list[str]:
     agreement = document.get("agreement")
     if agreement:
         notes.append(f"judges: {agreement}")
+    for judge, found in sorted((document.get("judges") or {}).items()):
+        scored = sum(count for status, count in found.items() if status in SCORED)
+        failed = ", ".join(
+            f"{status.replace('_', ' ')} {count}"
+            for status, count in sorted(found.items())
+            if status not in SCORED
+        )
+        notes.append(f"judge {judge}: {scored} of {sum(found.values())} scores; {failed}")
     flags = document.get("flags") or {}
     if flags:
         told = "; ".join(f"{name} {', '.join(sorted(found))}" for name, found in sorted(flags.items()))

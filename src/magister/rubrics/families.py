@@ -13,7 +13,7 @@ from magister.config.models import ModelConfig
 from magister.llm import canonical_json
 
 Exclude = Literal["none", "self", "family"]
-_WORD = re.compile(r"[a-z]+")
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +47,22 @@ def kin(
         its script is called: `Qwen2.5-72B-Instruct` and `org/qwen-max` are `qwen`.
     """
     given = (families or {}).get(name)
-    return Kin(name, canonical_json(dict(fingerprint)), given or _family(_called(model)))
+    return Kin(name, canonical_json(dict(fingerprint)), given or family_of(_called(model)))
 
 
 def _called(model: ModelConfig) -> str:
     if model.served_name is not None:
-        return PurePath(model.served_name).name
+        return model.served_name
     if model.weights is not None:
-        path = model.weights.path if isinstance(model.weights, LocalFile) else model.weights.member
-        return PurePath(path).name
+        return model.weights.path if isinstance(model.weights, LocalFile) else model.weights.member
     return model.script or model.engine
 
 
-def _family(called: str) -> str:
-    found = _WORD.search(called.lower())
-    return found[0] if found else called.lower()
+def family_of(called: str) -> str:
+    """The family of a model: the first word of its name without folders (`org/Qwen2.5-72B` is `qwen`)."""
+    name = PurePath(called).name.lower()
+    found = _WORD.search(name)
+    return found[0] if found else name
 
 
 def conflict(judge: Kin, candidate: Kin, exclude: Exclude) -> str:

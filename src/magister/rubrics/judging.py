@@ -110,7 +110,8 @@ def judge_requests(
             )
         why = _why_not(dialogue, panel, judging)
         for repeat in range(1, judging.repeats + 1):
-            place = {"dialogue_id": dialogue.dialogue_id, "judge": speaker.name, "repeat": repeat}
+            place: Row = {"scenario": rubric.scenario, "dialogue_id": dialogue.dialogue_id}
+            place |= {"judge": speaker.name, "repeat": repeat}
             if why or dialogue.dialogue_id in veto:
                 # A veto is a fact about the dialogue; that this judge may not score it comes first.
                 status = "excluded" if why else "vetoed"

@@ -9,6 +9,7 @@ from pathlib import Path
 from magister.display import counted
 from magister.rubrics._common import judge_names
 from magister.rubrics.alike import compare_texts
+from magister.rubrics.families import family_of
 from magister.rubrics.findings import Finding, Findings, ScenarioError
 from magister.rubrics.graph import can_end, conditions, first_speaker, reachable
 from magister.rubrics.reader import NAMES, read_tree
@@ -22,7 +23,8 @@ from magister.rubrics.scenario import (
     Template,
 )
 from magister.rubrics.templates import DIALOGUE, places
-from magister.rubrics.waves import Cast, waves_needed
+from magister.rubrics.wave_plan import waves_needed
+from magister.rubrics.waves import Cast
 from magister.rubrics.yaml_lines import Node, read_yaml
 
 MAX_COMPARED = 2000
@@ -34,7 +36,6 @@ _COMMANDS = (
 )
 _NEWLINE = re.compile(rf"\\n(?!(?:{_COMMANDS})(?![A-Za-z]))")
 _NAMED = 4
-_FAMILY = re.compile(r"[^\W\d_]+")
 
 
 def scenario_files(paths: Iterable[Path]) -> list[Path]:
@@ -271,19 +272,13 @@ def _check_ranges(scenario: Scenario, findings: Findings) -> None:
             )
 
 
-def family(served_name: str) -> str:
-    """The family of a model: the first word of its name (`org/Qwen2.5-72B` is `qwen`)."""
-    found = _FAMILY.search(served_name.rsplit("/", 1)[-1].lower())
-    return found[0] if found else served_name.lower()
-
-
 def _check_judge(scenario: Scenario, findings: Findings) -> None:
     evaluation = scenario.evaluation
     if evaluation is None:
         return
     models = {model.name: model.served_name for model in scenario.models}
     judge, candidate = models.get(evaluation.model), models.get(scenario.agent(scenario.candidate).model)
-    if judge and candidate and family(judge) == family(candidate):
+    if judge and candidate and family_of(judge) == family_of(candidate):
         same = "is the model that it scores" if judge == candidate else f"is of one family with {candidate!r}"
         findings.add(
             "warning",

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from magister.contracts.rubrics_score_tables import OVERALL, RUBRIC_PROFILES, RUBRICS_BOARD
+from magister.contracts.rubrics_score_tables import OVERALL, RUBRIC_PROFILES, RUBRIC_STANDINGS
 from magister.errors import UserError
 from magister.rubrics._cube import FloatArray
 from magister.rubrics._sums import Resampling, cluster_sums, estimate_row, on_grid, share
@@ -150,7 +150,7 @@ def board_rows(
         models: models that have a row whatever is known of them.
 
     Returns:
-        RUBRICS_BOARD table.
+        RUBRIC_STANDINGS table.
     """
     profiles = dimension_profiles(metrics, rubric, policy, plan, models)
     scored = _Scored(metrics, rubric, policy)
@@ -159,8 +159,8 @@ def board_rows(
     for row in profiles.to_pylist():
         standing = ranked[row["dim"]].get(row["model"], {})
         rows.append({"iteration": iteration, "group": "", **row, **standing})
-    return pa.Table.from_pylist(rows, schema=RUBRICS_BOARD.schema).sort_by(
-        [(name, "ascending") for name in RUBRICS_BOARD.key]
+    return pa.Table.from_pylist(rows, schema=RUBRIC_STANDINGS.schema).sort_by(
+        [(name, "ascending") for name in RUBRIC_STANDINGS.key]
     )
 
 

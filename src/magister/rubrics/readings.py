@@ -151,7 +151,9 @@ def repair_requests(
             prompt,
         )
         requests.append(request)
-        repairs.append({"request_id": request_id, "repair_id": request["custom_id"]})
+        repairs.append(
+            {"scenario": rubric.scenario, "request_id": request_id, "repair_id": request["custom_id"]}
+        )
     return Repairs(requests, pa.Table.from_pylist(repairs, schema=RUBRIC_REPAIRS.schema))
 
 

@@ -427,24 +427,3 @@ def dialogue_table(dialogues: Iterable[Dialogue], cast: Cast) -> pa.Table:
         )
     table = pa.Table.from_pylist(rows, schema=DIALOGUES.schema)
     return table.sort_by([(name, "ascending") for name in DIALOGUES.key])
-
-
-def waves_needed(scenarios: Iterable[Scenario], cast: Cast) -> int:
-    """How many waves end every dialogue, 1 at least.
-
-    Args:
-        scenarios: what is played.
-        cast: its limit counts, if it is below that of a scenario.
-    """
-    return max((_most_turns(scenario, cast.limit(scenario)) for scenario in scenarios), default=1)
-
-
-def _most_turns(scenario: Scenario, limit: int) -> int:
-    """Most turns of a dialogue: a graph without a cycle may end it before the limit."""
-    edges = {edge.source: edge for edge in scenario.edges}
-    standing = {first_speaker(scenario)}
-    for turns in range(1, limit):
-        standing = {target for node in standing for target in edges[node].targets if target != END}
-        if not standing:
-            return turns
-    return limit

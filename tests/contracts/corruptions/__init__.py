@@ -6,6 +6,7 @@ from corruptions.boards import BOARD_BREAKS, EXTERNAL_BREAKS
 from corruptions.breaks import Break, Row
 from corruptions.diagnosis import DIAGNOSIS_BREAKS, GIVEN_BREAKS, MASTERY_BOARD_BREAKS
 from corruptions.items import ITEM_BREAKS
+from corruptions.rubrics import RUBRIC_BOARD_BREAKS, RUBRIC_BREAKS
 from corruptions.teaching import LEAGUE_BREAKS
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
     "JUDGED_BREAKS",
     "LEAGUE_BREAKS",
     "MASTERY_BOARD_BREAKS",
+    "RUBRIC_BOARD_BREAKS",
+    "RUBRIC_BREAKS",
     "Break",
     "Row",
 ]
