@@ -77,12 +77,7 @@ def find(project: Project, model: str, asked: Mapping[str, str], top: int) -> Fi
     mine = board.filter(pc.equal(board["model"], model)).to_pylist()
     rows = [row | {"metric": row["system"], "in": row["league"], "slice": row["scope"]} for row in mine]
     row = choose(rows, COORDINATES, asked, f"arena, {model}")
-    tables = project.inputs(BOARD, "arena_ratings", ".parquet", arena=row["league"])
-    if not tables:
-        raise UserError(
-            f"{BOARD}: its lineage names no ratings of {row['league']}; run magister verify {BOARD}"
-        )
-    table = tables[0]
+    table = project.input(BOARD, "arena_ratings", ".parquet", arena=row["league"])
     wanted = [(name, "==", row[name]) for name in _KEY if name != "league"]
     behind = project.table(table, filters=wanted).to_pylist()
     problems = []
@@ -111,7 +106,7 @@ def find(project: Project, model: str, asked: Mapping[str, str], top: int) -> Fi
 
 def _votes(project: Project, table: str, row: Mapping[str, Any]) -> tuple[pa.Table, str]:
     """The votes that the rating was given: of these annotators, all scopes."""
-    (path,) = project.inputs(table, "annotations", "votes.parquet")
+    path = project.input(table, "annotations", "/votes.parquet")
     filters = None if row["annotators"] == ALL else [("annotator_kind", "==", row["annotators"])]
     return project.table(path, _VOTE, filters), path
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from magister.audit.card import Card, Mover, Number, Source, Transcript
 from magister.audit.sources import pattern, siblings
-from magister.display import visible, wrap
+from magister.display import columns, visible, wrap
 
 _LABEL = 10
 _SHORT_KEY = 10
@@ -79,7 +80,7 @@ def again_text(card: Card) -> str:
         return f"not worked out again here ({again.rows}): {again.reason}"
     if again.agrees:
         return f"worked out again from {again.rows}: {figure(again.value, card.number.unit)}, the same"
-    return f"WORKED OUT AGAIN from {again.rows}: {again.value!r}, NOT THE SAME"
+    return f"NOT THE SAME when worked out again from {again.rows}: {again.value!r}"
 
 
 def movers_text(card: Card) -> list[str]:
@@ -202,7 +203,10 @@ def render(card: Card, width: int, *, full: bool = False) -> str:
         for group in siblings(card.sources):
             _group(out, width, group.pattern, group.files)
     section("Commands")
-    _rows(out, width, [(name, command) for name, command in card.commands.items()])
+    for name, command in card.commands.items():
+        lines = fold_command(visible(command), width - 2 - _LABEL)
+        out.append(f"  {name:<{_LABEL}}{lines[0]}")
+        out.extend(" " * (2 + _LABEL) + line for line in lines[1:])
     return "\n".join(out)
 
 
@@ -222,6 +226,23 @@ def _number_rows(card: Card) -> list[tuple[str, str]]:
     rows.append(("stands in", where))
     rows.append(("md5", f"{board.md5} ({cell.board_file})"))
     return rows
+
+
+def fold_command(command: str, width: int) -> list[str]:
+    """Fold a command between its words so that a shell still reads it as one.
+
+    Args:
+        command: quoted for a shell.
+        width: columns; a word that is longer stays whole.
+    """
+    lines = [""]
+    for word in (shlex.quote(word) for word in shlex.split(command)):
+        if lines[-1] and columns(lines[-1]) + 1 + columns(word) > width - 2:
+            lines[-1] += " \\"
+            lines.append("  " + word)
+        else:
+            lines[-1] += f" {word}" if lines[-1] else word
+    return lines
 
 
 def _rows(out: list[str], width: int, rows: Sequence[tuple[str, str]]) -> None:

@@ -8,7 +8,8 @@ chance of a right response, given mastery a of attribute k, is
 
 with the other attributes at their posterior means p_l. The weight of evidence of the response is the logarithm of
 P_j(1) / P_j(0) where it is right, and of (1 - P_j(1)) / (1 - P_j(0)) where it is wrong; without it the posterior odds
-are lower by that. Items, Q and the other attributes stay as they were fitted: this is one step, not another fit.
+are lower by that. Items, Q and the other attributes stay as they were fitted: this is one step, not another fit, and
+what a response says by way of the other attributes is not in it.
 
 References:
     Good (1985), Weight of evidence: a brief survey, Bayesian Statistics 2, 249-270.

@@ -24,8 +24,8 @@ BOARD = "results/mastery.parquet"
 OVERALL = "overall"
 _METHOD = (
     "weight of evidence of the response (natural logarithm of its likelihood with mastery over that without), and "
-    "what the posterior would be without it, with items, Q and other attributes as they were fitted: one step, not "
-    "another fit"
+    "what the posterior would be without it. One step, not another fit: items, Q and other attributes stay as they "
+    "were fitted, and what a response says by way of other attributes is not in it"
 )
 _DRAWS = "p is the mean of posterior draws; what is kept of these lies in saem/, which magister verify reads"
 
@@ -57,39 +57,37 @@ def find(project: Project, model: str, asked: Mapping[str, str], top: int) -> Fi
     mine = board.filter(pc.equal(board["model"], model)).to_pylist()
     chosen = choose(_candidates(mine), COORDINATES, asked, f"mastery, {model}")
     study, rows = chosen["in"], [row for row in mine if row["study"] == chosen["in"]]
-    tables = project.inputs(BOARD, "mastery_profiles", "/mastery.parquet", study=study)
-    if not tables:
-        raise UserError(f"{BOARD}: its lineage names no profiles of {study}; run magister verify {BOARD}")
+    table = project.input(BOARD, "mastery_profiles", "/mastery.parquet", study=study)
     overall = chosen["attribute"] == OVERALL
     picked = rows if overall else [row for row in rows if row["attribute"] == chosen["attribute"]]
-    behind = project.table(tables[0], filters=[("model", "==", model)]).to_pylist()
+    behind = project.table(table, filters=[("model", "==", model)]).to_pylist()
     known = {row["attribute"]: row["p"] for row in behind}
     problems = [
-        f"{BOARD} says {row['p']} for {row['attribute']}, {tables[0]} says {known.get(row['attribute'])}: the "
+        f"{BOARD} says {row['p']} for {row['attribute']}, {table} says {known.get(row['attribute'])}: the "
         "board was not made from this table"
         for row in picked
         if known.get(row["attribute"]) != row["p"]
     ]
-    responses, path = _responses(project, tables[0], model)
+    responses, path = _responses(project, table, model)
     metric = OVERALL if overall else chosen["attribute"]
     label = "" if overall else f" ({picked[0]['label']})"
     title = f"mastery of {metric}{label} by {model}, study {study}"
     number = _overall_number(picked) if overall else _number(picked[0])
     again = (
-        _again(number, behind, tables[0])
+        _again(number, behind, table)
         if overall
         else Again(None, f"{len(responses)} responses of {path}", None, _DRAWS)
     )
     statuses = Counter(row["status"] for row in responses)
     return Findings(
-        cell=Cell("mastery", model, metric, {"in": study}, title, BOARD, None if overall else "p", tables[0]),
+        cell=Cell("mastery", model, metric, {"in": study}, title, BOARD, None if overall else "p", table),
         number=number,
         formula=mastery_formula(overall),
         counts=_counts(picked, responses, overall),
         statuses=dict(sorted(statuses.items())),
         beside=_beside(picked, overall),
         again=again,
-        movers=_movers(project, tables[0], rows, picked, responses, top),
+        movers=_movers(project, table, rows, picked, responses, top),
         warnings=tuple(problems),
     )
 
@@ -175,7 +173,7 @@ def _responses(project: Project, table: str, model: str) -> tuple[list[dict[str,
     """Responses of a model to the items of the fit."""
     found = [path for path in project.trail.artifacts[table].inputs if path.endswith("/responses.parquet")]
     if not found:
-        raise UserError(f"{table}: its lineage names no responses; run magister verify {BOARD}")
+        raise UserError(f"{table}: its lineage names no responses; run magister verify {table}")
     rows = project.table(found[0], filters=[("model", "==", model)]).to_pylist()
     profiles = project.made_with(table, "/item_profiles.parquet")
     kept = None if profiles is None else set(project.table(profiles, ["item_id"])["item_id"].to_pylist())

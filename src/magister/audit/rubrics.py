@@ -53,12 +53,7 @@ def find(project: Project, model: str, asked: Mapping[str, str], top: int) -> Fi
     mine = board.filter(pc.equal(board["model"], model)).to_pylist()
     rows = [row | {"metric": row["dim"], "in": row["set"], "slice": row["scenario"]} for row in mine]
     row = choose(rows, COORDINATES, asked, f"rubrics, {model}")
-    tables = project.inputs(BOARD, "rubric_profiles", "/standings.parquet", set=row["set"])
-    if not tables:
-        raise UserError(
-            f"{BOARD}: its lineage names no standings of {row['set']}; run magister verify {BOARD}"
-        )
-    table = tables[0]
+    table = project.input(BOARD, "rubric_profiles", "/standings.parquet", set=row["set"])
     wanted = [(name, "==", row[name]) for name in ("scenario", "model", "dim")]
     behind = project.table(table, filters=wanted).to_pylist()
     problems = []
@@ -133,7 +128,7 @@ class _Dialogue:
 
 def _rubric(project: Project, table: str, row: Mapping[str, Any]) -> Rubric:
     """The best rubric of the scenario, by which the scores are."""
-    (path,) = project.inputs(table, "best_rubric", "/best.json")
+    path = project.input(table, "best_rubric", "/best.json")
     document = dict(project.document(path)[row["scenario"]])
     document.pop("iteration", None)
     return read_rubric(document, f"{path}: {row['scenario']}")

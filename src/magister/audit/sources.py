@@ -130,13 +130,13 @@ def siblings(sources: Sequence[Source]) -> list[Siblings]:
 
 
 def pattern(paths: Sequence[str]) -> str:
-    """What some paths have in common, part by part: `data/a/round*/b.parquet`."""
+    """What some paths have in common, part by part: `data/a/round*/b.parquet`; `...` for folders, or none."""
     if len(set(paths)) == 1:
         return paths[0]
     split = [path.split("/") for path in paths]
     if len({len(parts) for parts in split}) > 1:
         # From both ends, whatever lies between.
-        head = _common([tuple(parts) for parts in split])
+        head = _common([tuple(parts[:-1]) for parts in split])
         tail = _common([tuple(reversed(parts[len(head) :])) for parts in split])
         return "/".join([*head, "...", *(reversed(tail) if tail else [_one([parts[-1] for parts in split])])])
     return "/".join(_one(list(column)) for column in zip(*split, strict=True))

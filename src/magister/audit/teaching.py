@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,11 @@ from magister.audit.transcripts import response_of
 from magister.contracts.schemas import BOARD_METRICS, STATUSES
 from magister.errors import UserError
 from magister.stats import FEW_CLUSTERS
-from magister.teaching._cube import FACTS, Cube, trajectory_cubes, zero_shot_cubes
+from magister.teaching._cube import Cube, trajectory_cubes, zero_shot_cubes
 from magister.teaching.trajectories import zero_shot_table
 
 BOARD = "results/teaching.parquet"
 _KEY = ("league", "arm", "teacher", "slice_kind", "slice", "metric", "round")
-_CUBE = (
-    *("league", "arm", "teacher", "student", "item_id", "round", "status", "correct", "verdict", "leak"),
-    *("guide_status", *FACTS),
-)
 _COUNTS = ("n_items", "n_students", "n_clusters", "n_cells", "n_dropped")
 _ROUNDING = 1e-9
 
@@ -66,7 +63,7 @@ def find(project: Project, model: str, asked: Mapping[str, str], top: int) -> Fi
     board = project.table(BOARD)
     tables = {project.wildcards(path)["league"]: path for path in project.inputs(BOARD, "teaching_metrics")}
     if not tables:
-        raise UserError(f"{BOARD}: its lineage names no metrics; run magister verify {BOARD}")
+        project.input(BOARD, "teaching_metrics")
     names = sorted(set(board["teacher"].to_pylist()))
     if model not in names:
         raise UserError(
@@ -79,7 +76,8 @@ def find(project: Project, model: str, asked: Mapping[str, str], top: int) -> Fi
     own = [(name, "==", row["key"][name]) for name in _KEY]
     whole = project.table(table, filters=own).to_pylist()[0]
     cell, problems = _cell(board, model, row, table, whole)
-    left, behind = _left_out(project, table, whole)
+    behind = _behind(project, table, whole)
+    left = _left_out(behind, whole)
     return Findings(
         cell=cell,
         number=_number(whole),
@@ -87,8 +85,8 @@ def find(project: Project, model: str, asked: Mapping[str, str], top: int) -> Fi
         counts={name: whole[name] for name in _COUNTS},
         statuses={name: whole[f"n_{name}"] for name in STATUSES},
         beside=_beside(board, cell),
-        again=_again(whole, left, behind),
-        movers=_movers(project, table, whole, left, top),
+        again=_again(whole, left, behind.words),
+        movers=_movers(project, table, whole, behind, left, top),
         warnings=problems,
     )
 
@@ -211,46 +209,65 @@ def _beside(board: pa.Table, cell: Cell) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _left_out(project: Project, table: str, row: Mapping[str, Any]) -> tuple[LeftOut, str]:
-    """The metric without each dialogue, from the rows behind it; and which rows these are."""
-    part = Part(row["metric"], row["round"], row["slice_kind"], row["slice"], row["policy"])
+@dataclass(frozen=True)
+class _Behind:
+    """Rows behind a number.
+
+    Attributes:
+        path: their file; empty where there is none.
+        rows: of it, those of the number's own unit and of the control arms that it is compared with.
+        units: a cube of each, by arm, its own first.
+    """
+
+    path: str
+    rows: pa.Table
+    units: Mapping[str, Cube]
+
+    @property
+    def words(self) -> str:
+        """How many rows of which file."""
+        return f"{self.rows.num_rows} rows of {self.path}" if self.path else "no file: nobody was asked"
+
+
+def _behind(project: Project, table: str, row: Mapping[str, Any]) -> _Behind:
+    """Read what a number was worked out from."""
     if row["metric"] == "AA":
-        units, path, count = _own_cube(project, table, row)
-    else:
-        units, path, count = _taught_cubes(project, table, row)
-    if not units:
-        return LeftOut(float("nan"), (), (), (), np.empty(0)), f"no rows of {path}"
-    return dialogues_left_out(units, part), f"{count} rows of {path}"
-
-
-def _taught_cubes(project: Project, table: str, row: Mapping[str, Any]) -> tuple[dict[str, Cube], str, int]:
-    (path,) = project.inputs(table, "teaching_trajectories") or [""]
-    wanted = [(row["arm"], row["teacher"])]
+        return _own_answers(project, table, row)
+    path = project.input(table, "teaching_trajectories")
+    wanted = {row["arm"]: row["teacher"]}
     for arm in CONTROLS.get(row["metric"], ()):
-        wanted.append((arm, row["teacher"] if arm == "verdict_only" else arm))
-    units, count = {}, 0
-    for arm, teacher in dict.fromkeys(wanted):
-        rows = project.table(path, _CUBE, [("arm", "==", arm), ("teacher", "==", teacher)])
-        count += rows.num_rows
-        cubes = trajectory_cubes(rows)
-        if cubes:
-            units[arm] = cubes[0]
-    return units, path, count
+        wanted.setdefault(arm, row["teacher"] if arm == "verdict_only" else arm)
+    filters = [("arm", "in", sorted(wanted)), ("teacher", "in", sorted(set(wanted.values())))]
+    rows = project.table(path, filters=filters)
+    units = {}
+    for arm, teacher in wanted.items():
+        mine = rows.filter(pc.and_(pc.equal(rows["arm"], arm), pc.equal(rows["teacher"], teacher)))
+        if mine.num_rows:
+            units[arm] = trajectory_cubes(mine)[0]
+    return _Behind(path, rows, units)
 
 
-def _own_cube(project: Project, table: str, row: Mapping[str, Any]) -> tuple[dict[str, Cube], str, int]:
+def _own_answers(project: Project, table: str, row: Mapping[str, Any]) -> _Behind:
     found = project.inputs(table, "zero_shot", model=row["teacher"])
     if not found:
-        return {}, f"the zero-shot answers of {row['teacher']}: there are none", 0
-    answers = project.table(found[0])
+        return _Behind("", pa.table({}), {})
+    rows = project.table(found[0])
     items, bands = (
         items_of(project, table),
-        project.table(project.inputs(table, "band_difficulty", ".parquet")[0]),
+        project.table(project.input(table, "band_difficulty", ".parquet")),
     )
     datasets = project.params(table).get("datasets")
     chosen = items if datasets is None else items.filter(pc.is_in(items["dataset"], pa.array(datasets)))
-    rows = zero_shot_table(row["league"], chosen, bands, answers)
-    return {"taught": zero_shot_cubes(rows)[0]}, found[0], rows.num_rows
+    cubes = zero_shot_cubes(zero_shot_table(row["league"], chosen, bands, rows))
+    return _Behind(found[0], rows, {"taught": cubes[0]})
+
+
+def _left_out(behind: _Behind, row: Mapping[str, Any]) -> LeftOut:
+    """The metric without each dialogue."""
+    if not behind.units:
+        return LeftOut(float("nan"), (), (), (), np.empty(0))
+    part = Part(row["metric"], row["round"], row["slice_kind"], row["slice"], row["policy"])
+    return dialogues_left_out(behind.units, part)
 
 
 def _again(row: Mapping[str, Any], left: LeftOut, rows: str) -> Again:
@@ -260,7 +277,9 @@ def _again(row: Mapping[str, Any], left: LeftOut, rows: str) -> Again:
     return Again(value, rows, _same(value, row["value"]))
 
 
-def _movers(project: Project, table: str, row: Mapping[str, Any], left: LeftOut, top: int) -> Movers:
+def _movers(
+    project: Project, table: str, row: Mapping[str, Any], behind: _Behind, left: LeftOut, top: int
+) -> Movers:
     own = row["metric"] == "AA"
     unit = "item" if own else "dialogue (a student and an item, all rounds)"
     method = "exact: the metric worked out again from the same sums less those of the one left out"
@@ -271,7 +290,7 @@ def _movers(project: Project, table: str, row: Mapping[str, Any], left: LeftOut,
     items = Items.read(project, table, [left.item[at] for at in chosen])
     tell = _own_teller if own else _teller
     told = tell(
-        project, table, row, [(left.arm[at], left.student[at], left.item[at]) for at in chosen], items
+        project, behind, row, [(left.arm[at], left.student[at], left.item[at]) for at in chosen], items
     )
     movers = []
     for at in chosen:
@@ -300,22 +319,16 @@ _Told = dict[tuple[str, str, str], tuple[tuple[str, ...], dict[str, Any], tuple[
 
 def _teller(
     project: Project,
-    table: str,
+    behind: _Behind,
     row: Mapping[str, Any],
     keys: Sequence[tuple[str, str, str]],
     items: Items,
 ) -> _Told:
     """What happened in some dialogues, and where it was said."""
-    (path,) = project.inputs(table, "teaching_trajectories")
-    rows = []
-    for arm in sorted({arm for arm, _, _ in keys}):
-        teacher = row["teacher"] if arm in (row["arm"], "verdict_only") else arm
-        wanted = [
-            ("arm", "==", arm),
-            ("teacher", "==", teacher),
-            ("item_id", "in", sorted({key[2] for key in keys})),
-        ]
-        rows += project.table(path, filters=wanted).to_pylist()
+    path = behind.path
+    rows = behind.rows.filter(
+        pc.is_in(behind.rows["item_id"], pa.array(sorted({key[2] for key in keys}), pa.string()))
+    ).to_pylist()
     by_key: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for one in sorted(rows, key=lambda one: one["round"]):
         by_key.setdefault((one["arm"], one["student"], one["item_id"]), []).append(one)
@@ -383,18 +396,15 @@ def _guide(one: Mapping[str, Any]) -> str:
 
 def _own_teller(
     project: Project,
-    table: str,
+    behind: _Behind,
     row: Mapping[str, Any],
     keys: Sequence[tuple[str, str, str]],
     items: Items,
 ) -> _Told:
     """What a teacher answered itself."""
-    source = project.inputs(table, "zero_shot", model=row["teacher"])
-    wanted = sorted({key[2] for key in keys})
-    answers = {
-        one["item_id"]: one
-        for one in project.table(source[0], filters=[("item_id", "in", wanted)]).to_pylist()
-    }
+    wanted = pa.array(sorted({key[2] for key in keys}), pa.string())
+    rows = behind.rows.filter(pc.is_in(behind.rows["item_id"], wanted)).to_pylist()
+    answers = {one["item_id"]: one for one in rows}
     told: _Told = {}
     for key in keys:
         one = answers[key[2]]
@@ -402,6 +412,6 @@ def _own_teller(
         answer = one["answer"] if one["status"] == "ok" else one["status"]
         facts = {"item_id": key[2], **items.fact(key[2])}
         facts |= {name: one[name] for name in ("answer", "correct", "status", "rule")}
-        transcript = response_of(project, source, row["teacher"], "own answer", one["request_id"])
+        transcript = response_of(project, [behind.path], row["teacher"], "own answer", one["request_id"])
         told[key] = ((*items.lines(key[2]), f"answer   {answer} ({right})"), facts, (transcript,))
     return told

@@ -6,8 +6,8 @@ Newton step from the maximum is taken, for all outcomes at once:
     r_i(without) - r_i = -POINTS u (H^-1)_i,a-b / (1 - w (H^-1)_a-b,a-b)
 
 with H the information (ridge included), u the residual of the vote, w = P (1 - P) what it adds to the information, and
-a, b its models; the denominator makes up for the information that goes with the vote. The outcomes that move it most are
-then rated again without a vote, so that the changes are exact, for Elo as for Bradley-Terry.
+a, b its models; the denominator makes up for the information that goes with the vote. The outcomes that move it most
+are then rated again without a vote, so that the changes are exact, for Elo as for Bradley-Terry.
 
 References:
     Pregibon (1981), Annals of Statistics 9, 705-724 (the one-step change of a logistic regression without a case).
