@@ -47,15 +47,16 @@ def test_a_metric_without_a_dialogue_is_that_of_the_rows_without_it(
     seed: int, lost: float, policy: Policy, student: str, item: int, kind: str
 ) -> None:
     table = trajectories(seed, lost)
+    table = table.filter(pc.equal(table["arm"], "taught"))
     left_out = pc.and_(pc.equal(table["student"], student), pc.equal(table["item_id"], f"i{item:02d}"))
-    rest = metrics(table.filter(pc.invert(pc.and_(left_out, pc.equal(table["arm"], "taught")))), policy)
-    whole = metrics(table, policy)
+    rest = metrics(table.filter(pc.invert(left_out)), policy)
+    whole, cube = metrics(table, policy), unit(table, "taught")
     slice_kind, _, label = kind.partition("=")
     for (arm, metric, *where), value in whole.items():
         if arm != "taught" or where[:2] != [slice_kind, label] or metric in ("AA", *CONTROLS):
             continue
         part = Part(metric, int(where[2]), slice_kind, label, policy)
-        found = dialogues_left_out({"taught": unit(table, "taught")}, part)
+        found = dialogues_left_out({"taught": cube}, part)
         assert same(value, found.value), part
         places = [
             at
@@ -104,6 +105,12 @@ def test_a_dialogue_of_a_control_arm_moves_what_is_compared_with_it(metric: str,
         "net_verdict": taught - verdict,
     }
     assert math.isclose(expected[metric], found.without[at], abs_tol=1e-12)
+
+
+def test_without_a_dialogue_in_use_a_count_is_unknown_and_not_0() -> None:
+    table = trajectories(2534, 0.5)
+    part = Part("Fix", 1, "dataset", "d1", "drop")
+    assert np.isnan(dialogues_left_out({"taught": unit(table, "taught")}, part).value)
 
 
 def test_the_only_dialogue_leaves_nothing_behind() -> None:

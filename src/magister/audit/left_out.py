@@ -137,7 +137,8 @@ def _metric(totals: Ints, layout: Layout, part: Part) -> Floats:
         found = statistics(as_floats, layout, present)[:, at, 0]
     if part.metric == "RA":
         found = np.where(nothing_retained(totals, layout), np.nan, found)
-    return np.asarray(found)
+    # Even a count is unknown, and not 0, where no dialogue is in use.
+    return np.where(present.any(axis=1), found, np.nan)
 
 
 def dialogues_left_out(units: Mapping[str, Cube], part: Part) -> LeftOut:
