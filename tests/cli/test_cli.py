@@ -31,6 +31,8 @@ COMMANDS = (
     ("board", "rubrics"),
     ("rubrics", "export"),
     ("board", "all"),
+    ("audit",),
+    ("cite",),
     ("diagnose",),
     ("rate",),
     ("restore",),

@@ -10,6 +10,7 @@ from typing import NoReturn
 import typer
 
 from magister.cli import arena, board, items, models, plan, rubrics
+from magister.cli.audit import AUDIT_EXAMPLE, CITE_EXAMPLE, audit, cite
 from magister.cli.diagnose import EXAMPLE as DIAGNOSE_EXAMPLE
 from magister.cli.diagnose import diagnose
 from magister.cli.rate import EXAMPLE as RATE_EXAMPLE
@@ -40,6 +41,8 @@ app.add_typer(plan.app, name="plan")
 app.add_typer(arena.app, name="arena")
 app.add_typer(rubrics.app, name="rubrics")
 app.command(epilog="Example: magister restore --remote archive")(restore)
+app.command("audit", epilog=AUDIT_EXAMPLE)(audit)
+app.command("cite", epilog=CITE_EXAMPLE)(cite)
 app.command("diagnose", epilog=DIAGNOSE_EXAMPLE)(diagnose)
 app.command("rate", epilog=RATE_EXAMPLE)(rate)
 app.command("score-teaching", epilog=EXAMPLE)(score_teaching)
