@@ -75,6 +75,8 @@ def _lines(found: Diff, most: int) -> Iterator[str]:
             f"  {board:<9} {counted(total, 'cell')}: {len(mine) - added - removed} changed, {added} added, "
             f"{removed} removed"
         )
+    if found.absent:
+        yield f"  in neither: {', '.join(found.absent)}"
     groups: dict[str, list[Change]] = {}
     for change in found.changes:
         groups.setdefault(json.dumps(asdict(change.reason), sort_keys=True), []).append(change)
