@@ -17,8 +17,9 @@ import yaml
 from magister.audit.compare import Comparison, changes, compare
 from magister.audit.lock import folder_md5, read_lock
 from magister.audit.record import read_record, record, unpack
-from magister.audit.replay import Replay, check_free, copy_project, put_here
+from magister.audit.replay import Replay, bring_public_files, check_free, copy_project, put_here
 from magister.config.models import ModelConfig
+from magister.config.params import validate_params
 from magister.errors import UserError
 from magister.llm import Speaker, Store, fingerprint, write_requests
 from magister.provenance import Lineage, file_md5, value_sha256, write_json, write_sidecar
@@ -360,3 +361,47 @@ def test_what_was_rebuilt_replaces_nothing_that_is_here(project: Project, rebuil
 )
 def test_changes_of_parameters_are_lines(one: Any, other: Any, lines: list[str]) -> None:
     assert changes(one, other) == lines
+
+
+CONTENT = b'{"question": "q", "answer": "a"}\n'
+PUBLIC = {
+    "kind": "wheel",
+    "domain": "d",
+    "n": 1,
+    "wheel": {
+        **{"wheel": "toyset", "version": "1.0", "sha256": "0" * 64, "member": "toyset/items.jsonl"},
+        "member_sha256": hashlib.sha256(CONTENT).hexdigest(),
+    },
+}
+PARAMS = {
+    "models": {"pupil": {"engine": "scripted", "script": "student"}},
+    "items": {"datasets": {"set": PUBLIC}},
+    "teaching": {"leagues": {}},
+}
+
+
+def brought(project: Project, tmp_path: Path) -> Replay:
+    """A replay after it has looked for the public file of its data set `set`."""
+    record(project.root)
+    done = Replay(tmp_path / "copy", read_record(project.root), 0, "")
+    bring_public_files(project.root, done, validate_params(PARAMS), fetch=False)
+    return done
+
+
+def test_a_public_file_that_is_here_is_handed_over(project: Project, tmp_path: Path) -> None:
+    (project.root / "data/raw/datasets").mkdir(parents=True)
+    (project.root / "data/raw/datasets/set.jsonl").write_bytes(CONTENT)
+    done = brought(project, tmp_path)
+    assert (done.missing, done.fetched) == ([], [])
+    (kept,) = (tmp_path / "copy/build/wheels").iterdir()
+    assert kept.read_bytes() == CONTENT
+
+
+def test_a_public_file_of_another_content_is_not_taken_for_it(project: Project, tmp_path: Path) -> None:
+    (project.root / "data/raw/datasets").mkdir(parents=True)
+    (project.root / "data/raw/datasets/set.jsonl").write_bytes(b"other")
+    assert brought(project, tmp_path).missing == ["set"]
+
+
+def test_a_public_file_that_is_not_here_is_named_and_not_fetched(project: Project, tmp_path: Path) -> None:
+    assert brought(project, tmp_path).missing == ["set"]

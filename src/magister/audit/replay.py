@@ -79,7 +79,7 @@ def replay(
     copy_project(root, folder)
     answers = unpack(root, record, folder / "store")
     done = Replay(folder, record, answers, "")
-    _bring_public_files(root, done, params, fetch=fetch)
+    bring_public_files(root, done, params, fetch=fetch)
     if recompute:
         _bring_embedders(root, folder, params)
     fence, done.cut = _fence()
@@ -151,7 +151,7 @@ def public_files(params: Params) -> dict[str, WheelFile]:
     return {name: wheel for name, wheel in sorted(found.items()) if wheel is not None}
 
 
-def _bring_public_files(root: Path, done: Replay, params: Params, *, fetch: bool) -> None:
+def bring_public_files(root: Path, done: Replay, params: Params, *, fetch: bool) -> None:
     """Hand over the public files that are here, or may be fetched now; each is held to its hash."""
     cache = done.folder / _WHEELS
     at_hand = {
