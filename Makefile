@@ -6,13 +6,17 @@ READY := $(VENV)/.ready
 DEV := $(VENV)/.ready-dev
 CORES ?= all
 
-.PHONY: run test lint format setup lock clean
+.PHONY: run replay test lint format setup lock clean
 
 ## run: the whole pipeline on the embedded default; ends with the boards in results/
 run: $(READY)
 	@MAGISTER_PROGRESS=1 $(BIN)/snakemake --cores $(CORES) --quiet rules host
 	@$(BIN)/magister board all
 	@echo "The boards are in results/ and up to date with params.yaml."
+
+## replay: the recorded run again, without network, keys and models; is it byte-identical?
+replay: $(READY)
+	@$(BIN)/magister replay --fetch --cores $(CORES)
 
 ## test: the whole suite
 test: $(DEV)

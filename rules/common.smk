@@ -11,8 +11,10 @@ from magister.config.models import PRICES
 from magister.config.params import validate_params
 from magister.config.teaching import derived_leagues, played_leagues
 from magister.errors import UserError
+from magister.offline import is_replay
 from magister.pipeline import JOBS_FILE, Membership, check_folders, join_folder, quieten
 from magister.provenance import code_files
+from magister.recorded import pinned_path
 from snakemake.settings.types import ExecMode
 
 if os.environ.get("MAGISTER_PROGRESS") == "1":
@@ -61,6 +63,9 @@ LEAGUES = PARAMS.teaching.leagues
 DERIVED = derived_leagues(PARAMS.teaching, PARAMS.items.variants)
 PLAYED = played_leagues(PARAMS.teaching, PARAMS.items.variants)
 DATASETS = PARAMS.items.datasets
+
+# A replay asks no model, so that it reads no weights: steps quote what the record says of them.
+REPLAY = is_replay()
 
 # Scripts run with the interpreter that runs Snakemake, whether or not its environment is activated. They may
 # write bytecode: without it every job would compile its imports again.
@@ -127,13 +132,9 @@ def model_params(name):
 
 
 def weights_file(name):
-    """The file of a model's weights, or none."""
+    """The file of a model's weights; none where it has none, or none is read."""
     weights = PARAMS.models[name].weights
-    if weights is None:
-        return []
-    if isinstance(weights, LocalFile):
-        return [weights.path]
-    return [f"data/raw/models/{Path(weights.member).name}"]
+    return [] if weights is None or REPLAY else [pinned_path(weights)]
 
 
 def fingerprint_file(name):

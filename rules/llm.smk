@@ -7,11 +7,6 @@ def embedder_options(name):
     return [option for option in ("weights", "tokenizer") if getattr(embedder, option) is not None]
 
 
-def pinned_path(file):
-    """Where a pinned file lies."""
-    return file.path if isinstance(file, LocalFile) else f"data/raw/models/{Path(file.member).name}"
-
-
 # Files of models and embedders that are fetched: how each is pinned.
 FETCHED = {
     Path(file.member).name: file.model_dump(mode="json")
@@ -28,8 +23,8 @@ FETCHED = {
 
 
 def embedder_files(name):
-    """Weights and tokenizer of an embedder; none where it has none, or nobody is named."""
-    if name is None:
+    """Weights and tokenizer of an embedder; none where it has none, none is read or nobody is named."""
+    if name is None or REPLAY:
         return []
     return [pinned_path(getattr(PARAMS.embedders[name], option)) for option in embedder_options(name)]
 

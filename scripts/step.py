@@ -12,7 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from magister.contracts.schemas import CONTRACTS
 from magister.errors import UserError
+from magister.offline import refuse_network
 from magister.provenance import (
     Lineage,
     code_files,
@@ -80,6 +81,7 @@ class Step:
         code: md5 of each source file, taken when the step began: one edited while it runs is not what ran.
         command: md5 of the rule's shell command.
         models: fingerprints of the models that spoke, filled in by the script.
+        quoted: path -> md5 of inputs that a replay takes from the record instead of reading, likewise.
     """
 
     rule: str
@@ -91,6 +93,7 @@ class Step:
     code: dict[str, str]
     command: str = ""
     models: dict[str, Any] = field(default_factory=dict)
+    quoted: dict[str, str] = field(default_factory=dict)
 
     def path(self, name: str) -> Path:
         """The one file of an input."""
@@ -120,7 +123,7 @@ class Step:
 
     def lineage(self) -> Lineage:
         """The record of this run."""
-        return make_lineage(
+        lineage = make_lineage(
             self.rule,
             wildcards=self.wildcards,
             inputs=[path for paths in self.inputs.values() for path in paths],
@@ -129,6 +132,7 @@ class Step:
             command=self.command,
             models=self.models,
         )
+        return replace(lineage, inputs=lineage.inputs | self.quoted)
 
     def write(self, name: str, table: pa.Table, contract: str) -> None:
         """Write a table output."""
@@ -217,6 +221,7 @@ def run_step(module: str, run: Callable[[Step], None], argv: list[str] | None = 
         argv: arguments, those of the process by default.
     """
     arguments = _arguments(argv)
+    refuse_network()
     rule = module.rsplit(".", 1)[-1]
     step = Step(
         rule=rule,

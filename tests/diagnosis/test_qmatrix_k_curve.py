@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,7 +13,7 @@ from qmatrix_cases import clouds, clustered, partition
 from sklearn.metrics import adjusted_rand_score, silhouette_samples
 
 from magister.contracts.diagnosis_tables import K_CURVE, PREDICTIONS
-from magister.diagnosis.clusters import consensus
+from magister.diagnosis.clusters import Runs, consensus
 from magister.diagnosis.k_curve import (
     Measured,
     adjusted_rand,
@@ -20,6 +22,7 @@ from magister.diagnosis.k_curve import (
     held_out_estimate,
     k_curve,
     measure,
+    runs_agreement,
     silhouettes,
     stability,
 )
@@ -169,3 +172,12 @@ def test_the_held_out_value_comes_from_the_predictions_of_a_fit() -> None:
 
 def _predictions(rows: list[dict[str, object]]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=PREDICTIONS.schema)
+
+
+def test_runs_agree_with_themselves_wholly_and_with_runs_of_other_items_not_at_all() -> None:
+    labels = np.array([[[0, 0, 1, 1], [0, 1, 1, 0]]], np.int16)
+    runs = Runs(("a", "b", "c", "d"), (None,) * 4, (2,), labels)
+    assert runs_agreement(runs, replace(runs, labels=1 - labels)) == 1.0
+    # The same pairs of clusters in the other order of runs agree as little as chance allows.
+    assert runs_agreement(runs, replace(runs, labels=labels[:, ::-1])) == pytest.approx(-0.5)
+    assert runs_agreement(runs, replace(runs, items=("a", "b", "c", "e"))) == 0.0

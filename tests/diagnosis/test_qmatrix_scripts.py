@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,65 @@ def cluster(take: Callable[..., None], out: str = "runs.parquet", **more: str) -
         {"runs": out},
         {"clustering": CLUSTERING, "k": [2, 3]},
     )
+
+
+def replay_clusters() -> None:
+    """Take the step in a replay: outputs are named from the project's folder, as rules name them."""
+    names = VECTORS | {"embedder_fingerprint": "embedder.json"}
+    cluster_items.run(
+        Step(
+            rule="cluster_items",
+            module="scripts.diagnosis.cluster_items",
+            inputs={name: [Path(path)] for name, path in names.items()},
+            outputs={"runs": Path("replayed.parquet")},
+            params={"clustering": CLUSTERING, "k": [2, 3]},
+            wildcards={"study": "s"},
+            code={},
+        )
+    )
+
+
+def test_a_replay_takes_clusters_from_the_record_and_clusters_nothing(
+    take: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster(take)
+    monkeypatch.setenv("MAGISTER_REPLAY", "1")
+    with pytest.raises(UserError, match=r"replayed.parquet: not in the record"):
+        replay_clusters()
+    Path("recorded/files").mkdir(parents=True)
+    shutil.copy("runs.parquet", "recorded/files/replayed.parquet")
+    monkeypatch.setattr(cluster_items, "cluster_runs", None)
+    replay_clusters()
+    assert pq.read_table("replayed.parquet").equals(pq.read_table("runs.parquet"))
+
+
+def test_a_replay_refuses_recorded_clusters_of_other_texts(
+    take: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster(take)
+    table = pq.read_table("runs.parquet")
+    other = pa.array(["0" * 64] * table.num_rows)
+    Path("recorded/files").mkdir(parents=True)
+    pq.write_table(
+        table.set_column(table.schema.get_field_index("made_from"), "made_from", other),
+        "recorded/files/replayed.parquet",
+    )
+    monkeypatch.setenv("MAGISTER_REPLAY", "1")
+    with pytest.raises(UserError, match="made from other items"):
+        replay_clusters()
+
+
+def test_a_replay_that_recomputes_says_how_far_clusters_agree(
+    take: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster(take)
+    Path("recorded/files").mkdir(parents=True)
+    shutil.copy("runs.parquet", "recorded/files/replayed.parquet")
+    monkeypatch.setenv("MAGISTER_REPLAY", "1")
+    monkeypatch.setenv("MAGISTER_RECOMPUTE", "1")
+    replay_clusters()
+    note = json.loads(Path("build/recomputed/cluster_items.s.json").read_text())
+    assert note["agreement"] == 1.0
 
 
 def qmatrix(take: Callable[..., None], **more: str) -> None:

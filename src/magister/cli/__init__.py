@@ -13,8 +13,13 @@ from magister.cli import arena, board, items, models, plan, rubrics
 from magister.cli.audit import AUDIT_EXAMPLE, CITE_EXAMPLE, audit, cite
 from magister.cli.diagnose import EXAMPLE as DIAGNOSE_EXAMPLE
 from magister.cli.diagnose import diagnose
+from magister.cli.diff import EXAMPLE as DIFF_EXAMPLE
+from magister.cli.diff import diff
 from magister.cli.rate import EXAMPLE as RATE_EXAMPLE
 from magister.cli.rate import rate
+from magister.cli.record import record
+from magister.cli.replay import EXAMPLE as REPLAY_EXAMPLE
+from magister.cli.replay import replay
 from magister.cli.restore import restore
 from magister.cli.score import EXAMPLE, score_teaching
 from magister.cli.select import EXAMPLE as SELECT_EXAMPLE
@@ -40,6 +45,9 @@ app.add_typer(board.app, name="board")
 app.add_typer(plan.app, name="plan")
 app.add_typer(arena.app, name="arena")
 app.add_typer(rubrics.app, name="rubrics")
+app.command(epilog=DIFF_EXAMPLE)(diff)
+app.command(epilog="Example: magister record")(record)
+app.command(epilog=REPLAY_EXAMPLE)(replay)
 app.command(epilog="Example: magister restore --remote archive")(restore)
 app.command("audit", epilog=AUDIT_EXAMPLE)(audit)
 app.command("cite", epilog=CITE_EXAMPLE)(cite)

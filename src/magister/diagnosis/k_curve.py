@@ -70,6 +70,23 @@ def adjusted_rand(one: NDArray[np.integer], two: NDArray[np.integer]) -> float:
     return above / below if below else 1.0
 
 
+def runs_agreement(one: Runs, two: Runs) -> float:
+    """How far two sets of runs with the same seeds agree, for instance those of two processors.
+
+    Args:
+        one: runs of some items.
+        two: likewise.
+
+    Returns:
+        Mean adjusted Rand index of each run with its counterpart; 1 where all are the same clusters. 0 where items,
+        numbers of clusters or numbers of runs differ.
+    """
+    if one.items != two.items or one.ks != two.ks or one.labels.shape != two.labels.shape:
+        return 0.0
+    pairs = zip(one.labels.reshape(-1, len(one.items)), two.labels.reshape(-1, len(two.items)), strict=True)
+    return float(np.mean([adjusted_rand(first, second) for first, second in pairs]))
+
+
 def _pairs(counts: Any) -> int:
     values = np.asarray(counts, dtype=np.int64)
     return int((values * (values - 1) // 2).sum())

@@ -15,6 +15,8 @@ def embedder_fingerprint(
     config: EmbedderConfig,
     weights_sha256: str | None = None,
     tokenizer_sha256: str | None = None,
+    *,
+    engine_version: str | None = None,
 ) -> dict[str, Any]:
     """Describe what embeds.
 
@@ -25,6 +27,7 @@ def embedder_fingerprint(
         config: its entry.
         weights_sha256: hash of the ONNX file, for `minilm`.
         tokenizer_sha256: hash of its `tokenizer.json`, for `minilm`.
+        engine_version: version of an engine that runs here; that of the installed package by default.
 
     Returns:
         A flat mapping for request keys and for lineage. Loads no model and no native library.
@@ -37,16 +40,9 @@ def embedder_fingerprint(
             raise UserError(
                 f"embedders.{name}: the hashes of weights and tokenizer are not known; fetch the files first"
             )
-        try:
-            version = metadata.version("onnxruntime")
-        except metadata.PackageNotFoundError:
-            raise UserError(
-                f"embedders.{name}: engine 'minilm' needs the package 'onnxruntime', which is not installed. "
-                "Run: pip install onnxruntime"
-            ) from None
         return {
             "engine": "minilm",
-            "engine_version": version,
+            "engine_version": engine_version or _onnxruntime(name),
             "weights_sha256": weights_sha256,
             "tokenizer_sha256": tokenizer_sha256,
             "tokenizer_version": _wordpiece.VERSION,
@@ -69,3 +65,13 @@ def embedder_fingerprint(
         "version": hashed.VERSION,
         "dimensions": config.dimensions or hashed.DIMENSIONS,
     }
+
+
+def _onnxruntime(name: str) -> str:
+    try:
+        return metadata.version("onnxruntime")
+    except metadata.PackageNotFoundError:
+        raise UserError(
+            f"embedders.{name}: engine 'minilm' needs the package 'onnxruntime', which is not installed. "
+            "Run: pip install onnxruntime"
+        ) from None

@@ -9,7 +9,9 @@ from magister.config.models import ModelConfig
 from magister.errors import UserError
 
 
-def fingerprint(name: str, model: ModelConfig, weights_sha256: str | None) -> dict[str, Any]:
+def fingerprint(
+    name: str, model: ModelConfig, weights_sha256: str | None, *, engine_version: str | None = None
+) -> dict[str, Any]:
     """Describe who answers.
 
     Persona and sampling are not in it: they are in every request. Address, key, limits and the model's name
@@ -19,6 +21,7 @@ def fingerprint(name: str, model: ModelConfig, weights_sha256: str | None) -> di
         name: the model's name in the configuration, for messages.
         model: its entry.
         weights_sha256: hash of the weights, for an engine that loads them.
+        engine_version: version of an engine that runs here; that of the installed package by default.
 
     Returns:
         A flat mapping for `request_key` and for lineage. Loads no model and no native library.
@@ -31,7 +34,7 @@ def fingerprint(name: str, model: ModelConfig, weights_sha256: str | None) -> di
             raise UserError(f"models.{name}: the hash of the weights is not known; fetch the weights first")
         return {
             "engine": "llama_cpp",
-            "engine_version": _installed("xllamacpp", name),
+            "engine_version": engine_version or _installed("xllamacpp", name),
             "weights_sha256": weights_sha256,
             "profile": model.profile,
             "context": model.context,

@@ -9,7 +9,7 @@ from magister.errors import UserError
 from magister.llm._requests import Request
 from magister.llm.engines import Deliver
 
-_SHOWN = 200
+_SHOWN = 80
 
 
 class ReplayEngine:
@@ -31,11 +31,12 @@ class ReplayEngine:
         if not requests:
             return
         first = requests[0]
-        last = str(first["body"]["messages"][-1].get("content"))
+        said = " ".join(str(first["body"]["messages"][-1].get("content")).split())
         raise UserError(
             f"{self._task}: replay, and the store has no answer of model {self._name!r} to {len(requests)} "
-            f"request(s); first: {first['custom_id']}, which ends: {last[:_SHOWN]!r}. To record answers, set "
-            "`llm.replay: false` and run again with the model at hand; or fetch a store that has them."
+            f"request(s). The first is {first['custom_id']}: it begins {said[:_SHOWN]!r} and ends "
+            f"{said[-_SHOWN:]!r}. Nothing was asked. To record answers, run with the model at hand "
+            "(`llm.replay: false`), then `magister record`; or take a store or a record that has them."
         )
 
     def close(self) -> None:
