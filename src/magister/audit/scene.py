@@ -19,6 +19,7 @@ from magister.provenance import SIDECAR_SUFFIX
 PARAMS = "params.yaml"
 _BOARD_OF = {"diagnosis": "mastery"}
 """Boards that are not called as their module."""
+_MODULE_OF = {board: module for module, board in _BOARD_OF.items()}
 
 
 @dataclass
@@ -32,7 +33,7 @@ class Scene:
         named: files that are these or that these were made from, also such that are gone.
         folders: folders of the target, in which nothing may be missing.
         whole: whether that is everything.
-        boards: names of boards to be recomputed; None for all.
+        boards: modules whose boards are to be recomputed; None for all.
     """
 
     root: Path
@@ -135,7 +136,7 @@ def read_scene(root: Path, target: str | None = None) -> Scene:
         wanted = {path for path in trail.artifacts if lies_in(path, inside)}
         wanted |= {path for path in trail.artifacts if PurePosixPath(path).parent.as_posix() == "results"
                    and PurePosixPath(path).stem == board}  # fmt: skip
-        recomputed = None if target == "boards" else {target, board}
+        recomputed = None if target == "boards" else {_MODULE_OF.get(board, board)}
     else:
         path = PurePosixPath(os.path.relpath(root / target, root)).as_posix().removesuffix(SIDECAR_SUFFIX)
         if path not in trail.artifacts and path not in _recorded(root):
@@ -145,7 +146,8 @@ def read_scene(root: Path, target: str | None = None) -> Scene:
                 f"{', '.join(stages.outs())}."
             )
         wanted = {path}
-        recomputed = {PurePosixPath(path).stem} if path.startswith("results/") else set()
+        board = PurePosixPath(path).stem
+        recomputed = {_MODULE_OF.get(board, board)} if path.startswith("results/") else set()
     named = {name for path in wanted for name in trail.back(path)}
     return Scene(root, trail, named & set(trail.artifacts), named, inside, False, recomputed)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from magister.audit.answers import REQUESTS, RESPONSES, check_requests, check_responses
@@ -25,11 +23,11 @@ from magister.audit.checks import Check
 from magister.audit.contents import CONTENT, FOLDERS, check_contents, check_folders
 from magister.audit.findings import Finding
 from magister.audit.promises import TABLES, check_tables
+from magister.audit.recompute import MODULES, recompute_boards
 from magister.audit.scene import Scene, read_scene
 from magister.errors import UserError
 
 BOARDS = "every cell of the boards, worked out again"
-_RECOMPUTE = "magister.audit.recompute"
 
 
 @dataclass(frozen=True)
@@ -63,11 +61,8 @@ class Verification:
 
 def check_boards(scene: Scene) -> Check:
     """Work every cell of the boards out again, from votes, trajectories and responses."""
-    recompute = importlib.import_module(_RECOMPUTE)
-    chosen = recompute.MODULES
-    if scene.boards is not None:
-        chosen = [name for name in chosen if name in scene.boards]
-    found = recompute.recompute_boards(scene.root, chosen)
+    chosen = [name for name in MODULES if scene.boards is None or name in scene.boards]
+    found = recompute_boards(scene.root, chosen)
     return Check(BOARDS, sum(found.counted.values()), "cells", found.findings)
 
 
@@ -82,6 +77,7 @@ CHECKS: dict[str, Callable[[Scene], Check]] = {
     REQUESTS: check_requests,
     RESPONSES: check_responses,
     TABLES: check_tables,
+    BOARDS: check_boards,
 }
 """What is held, in this order, by name."""
 
@@ -106,10 +102,7 @@ def run_checks(scene: Scene, target: str | None) -> Verification:
         scene: what was read of the project.
         target: what it was read for.
     """
-    checks = dict(CHECKS)
-    if find_spec(_RECOMPUTE) is not None:
-        checks[BOARDS] = check_boards
-    return Verification(target, [_made(name, check, scene) for name, check in checks.items()])
+    return Verification(target, [_made(name, check, scene) for name, check in CHECKS.items()])
 
 
 def _made(name: str, check: Callable[[Scene], Check], scene: Scene) -> Check:
