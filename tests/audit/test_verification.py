@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from magister.audit import answers
 from magister.audit.scene import read_scene
+from magister.audit.verification import BOARDS
 from magister.errors import UserError
 from magister.pipeline import MANIFEST, read_manifest
 
@@ -38,6 +39,8 @@ def test_an_untouched_project_passes_and_everything_was_looked_at(finished: Fini
     assert looked_at.pop("requests are what their custom_id says") == 3
     assert looked_at.pop("responses are those of the store") == 3
     assert looked_at.pop(f"content as {MANIFEST} records it") == len(read_manifest(finished.root / MANIFEST))
+    # No league is played here: what is worked out again has tests of its own.
+    assert looked_at.pop(BOARDS) == 0
     assert all(n > 0 for n in looked_at.values())
 
 
