@@ -135,7 +135,7 @@ def _items(make: Maker) -> tuple[str, str]:
 
 
 def trajectories(seed: int = 0, lost: float = 0.1) -> pa.Table:
-    """A league of a teacher and three control arms: answers at random, some of them lost."""
+    """A league of a teacher and three control arms: answers at random, some of them lost; only items of d0 are told."""
     rng = np.random.default_rng(seed)
     rows = []
     arms = (("taught", "tea"), ("verdict_only", "tea"), ("sham", "sham"), ("oracle_tell", "oracle_tell"))
@@ -144,6 +144,7 @@ def trajectories(seed: int = 0, lost: float = 0.1) -> pa.Table:
         for s, student in enumerate(STUDENTS):
             for n, item in enumerate(ITEM_IDS):
                 blind = (n * 7 + s) % 3 == 0
+                leaks = ["none", "none", "option"] if n % 2 else ["none", "none", "option", "gold"]
                 for t in range(ROUNDS + 1):
                     status = "ok"
                     if t and rng.random() < lost:
@@ -156,7 +157,7 @@ def trajectories(seed: int = 0, lost: float = 0.1) -> pa.Table:
                         "round": t, "dataset": f"d{n % 2}", "domain": "k", "cluster_id": f"c{n // 2}",
                         "n_options": 4, "status": status, "verdict": verdict,
                         "guide_status": "ok" if guided else "not_asked",
-                        "leak": str(rng.choice(["none", "none", "option", "gold"])) if guided else "none",
+                        "leak": str(rng.choice(leaks)) if guided else "none",
                         "band": 1 + n % 2, "answer": "B" if right else "A",
                         "correct": None if status == "error" else right and status == "ok",
                         "request_id": f"{arm}-{student}-{item}-{t}",

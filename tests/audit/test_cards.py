@@ -163,6 +163,17 @@ def test_an_unknown_number_has_a_reason_and_is_no_0(audited: Path) -> None:
     assert "no interval" in render(found, 80)
 
 
+def test_nothing_moves_a_number_that_is_unknown(audited: Path) -> None:
+    rows = pq.read_table(audited / "data/teaching/main/metrics.parquet").to_pylist()
+    row = next(row for row in rows if row["value"] is None)
+    asked = {"metric": row["metric"], "arm": row["arm"], "slice": f"{row['slice_kind']}={row['slice']}"}
+    found = audit(audited, "teaching", row["teacher"], asked | {"round": str(row["round"])})
+    text = render(found, 80)
+    assert f"unknown: {row['reason'][:20]}" in text
+    assert "nothing moves it" in text
+    assert found.document()["number"]["value"] is None
+
+
 def test_a_prior_s_mastery_is_said_to_be_no_finding(audited: Path) -> None:
     found = audit(audited, "mastery", "m22", {"metric": "x01"})
     assert "no finding" in found.number.reason

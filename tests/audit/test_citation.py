@@ -47,6 +47,13 @@ def test_n_says_what_it_counts(audited: Path, board: str, model: str, metric: st
     assert "git none" in line
 
 
+def test_a_number_that_no_board_prints_is_cited_by_its_table(audited: Path) -> None:
+    card = audit(audited, "teaching", "tea", {"metric": "JA_none"}, 0)
+    table = "data/teaching/main/metrics.parquet"
+    assert f"; {table} md5 {file_md5(audited / table)}, git none" in cite(card, None)
+    assert card.commands["rebuild"] == f"snakemake --cores all --force -- {table}"
+
+
 def test_an_entry_escapes_what_tex_would_obey(audited: Path) -> None:
     entry = bibtex(audit(audited, "arena", "a1", {"metric": "bradley_terry"}, 0), "abc")
     assert entry.startswith("@misc{magister-arena-a1-bradley-terry-")

@@ -84,8 +84,8 @@ def audit(root: Path, board: str, model: str, asked: Mapping[str, str], top: int
 def _commands(cell: Cell) -> dict[str, str]:
     return {
         "audit": audit_command(cell),
-        "rebuild": f"snakemake --cores all --force -- {cell.board_file}",
-        "verify": f"magister verify {cell.board_file}",
+        "rebuild": f"snakemake --cores all --force -- {cell.file}",
+        "verify": f"magister verify {cell.file}",
     }
 
 

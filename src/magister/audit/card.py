@@ -35,6 +35,11 @@ class Cell:
     column: str | None
     table: str
 
+    @property
+    def file(self) -> str:
+        """The file to quote: the board, or the table where the board does not print the number."""
+        return self.table if self.column is None else self.board_file
+
 
 @dataclass(frozen=True)
 class Number:
@@ -220,6 +225,11 @@ class Card:
     sources: tuple[Source, ...]
     commands: Mapping[str, str]
     warnings: tuple[str, ...]
+
+    @property
+    def md5(self) -> str:
+        """md5 of the file that holds the number."""
+        return str(next(one.md5 for one in self.sources if one.path == self.cell.file))
 
     def document(self) -> dict[str, Any]:
         """The card as a JSON value; docs/schemas/audit.schema.json says what it holds."""

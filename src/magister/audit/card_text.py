@@ -86,8 +86,9 @@ def again_text(card: Card) -> str:
 def movers_text(card: Card) -> list[str]:
     """What stands above and below the list of movers."""
     movers = card.movers
-    if not movers.n:
-        return [movers.note or f"no {movers.unit}"]
+    if not movers.n or card.number.value is None:
+        note = movers.note or f"no {movers.unit}"
+        return [note[0].upper() + note[1:] + "."]
     said = [
         f"Left out one at a time: each {movers.unit}, {movers.n} in all. The change is the number less the number "
         "without it, so that + pulls it up.",
@@ -217,14 +218,13 @@ def _number_rows(card: Card) -> list[tuple[str, str]]:
         rows.append(("se", figure(number.se, number.unit)))
     rows.append(("status", number.status + (f": {number.reason}" if number.reason and number.method else "")))
     rows += [("beside" if at == 0 else "", text) for at, text in enumerate(card.beside)]
-    board = next(one for one in card.sources if one.path == cell.board_file)
     where = (
         f"{cell.board_file}, column {cell.column}"
         if cell.column
         else f"{cell.table} (the board does not print it)"
     )
     rows.append(("stands in", where))
-    rows.append(("md5", f"{board.md5} ({cell.board_file})"))
+    rows.append(("md5", f"{card.md5} ({cell.file})"))
     return rows
 
 

@@ -65,10 +65,6 @@ def _facts(card: Card) -> list[str]:
     return facts
 
 
-def _md5(card: Card) -> str:
-    return str(next(one.md5 for one in card.sources if one.path == card.cell.board_file))
-
-
 def cite(card: Card, git: str | None) -> str:
     """A line for a paper.
 
@@ -76,7 +72,7 @@ def cite(card: Card, git: str | None) -> str:
         card: of the number.
         git: revision of the project (`revision`); None without one.
     """
-    where = f"{card.cell.board_file} md5 {_md5(card)}, git {git or 'none'}"
+    where = f"{card.cell.file} md5 {card.md5}, git {git or 'none'}"
     return f"{', '.join(_facts(card))}; {where}; {card.commands['audit']}"
 
 
@@ -87,11 +83,11 @@ def bibtex(card: Card, git: str | None) -> str:
         card: of the number.
         git: see `cite`.
     """
-    key = "-".join(["magister", card.cell.board, card.cell.model, card.cell.metric, _md5(card)[:8]])
+    key = "-".join(["magister", card.cell.board, card.cell.model, card.cell.metric, card.md5[:8]])
     key = "".join(char if char.isascii() and (char.isalnum() or char in "-:") else "-" for char in key)
     fields = {
         "title": card.cell.title,
-        "howpublished": f"{card.cell.board_file}, md5 {_md5(card)}, git {git or 'none'}",
+        "howpublished": f"{card.cell.file}, md5 {card.md5}, git {git or 'none'}",
         "note": "; ".join([", ".join(_facts(card)), f"audited by: {card.commands['audit']}"]),
     }
     lines = [f"  {name} = {{{_tex(text)}}}," for name, text in fields.items()]
