@@ -32,6 +32,7 @@ COMMANDS = (
     ("rubrics", "export"),
     ("board", "all"),
     ("diagnose",),
+    ("export",),
     ("rate",),
     ("restore",),
     ("score-teaching",),

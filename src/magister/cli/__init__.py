@@ -12,6 +12,8 @@ import typer
 from magister.cli import arena, board, items, models, plan, rubrics
 from magister.cli.diagnose import EXAMPLE as DIAGNOSE_EXAMPLE
 from magister.cli.diagnose import diagnose
+from magister.cli.export import EXAMPLE as EXPORT_EXAMPLE
+from magister.cli.export import export
 from magister.cli.rate import EXAMPLE as RATE_EXAMPLE
 from magister.cli.rate import rate
 from magister.cli.restore import restore
@@ -37,6 +39,7 @@ app.add_typer(arena.app, name="arena")
 app.add_typer(rubrics.app, name="rubrics")
 app.command(epilog="Example: magister restore --remote archive")(restore)
 app.command("diagnose", epilog=DIAGNOSE_EXAMPLE)(diagnose)
+app.command("export", epilog=EXPORT_EXAMPLE)(export)
 app.command("rate", epilog=RATE_EXAMPLE)(rate)
 app.command("score-teaching", epilog=EXAMPLE)(score_teaching)
 app.command("select", epilog=SELECT_EXAMPLE)(select_command)
