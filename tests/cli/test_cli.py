@@ -35,6 +35,7 @@ COMMANDS = (
     ("cite",),
     ("diagnose",),
     ("diff",),
+    ("export",),
     ("rate",),
     ("record",),
     ("replay",),

@@ -15,6 +15,8 @@ from magister.cli.diagnose import EXAMPLE as DIAGNOSE_EXAMPLE
 from magister.cli.diagnose import diagnose
 from magister.cli.diff import EXAMPLE as DIFF_EXAMPLE
 from magister.cli.diff import diff
+from magister.cli.export import EXAMPLE as EXPORT_EXAMPLE
+from magister.cli.export import export
 from magister.cli.rate import EXAMPLE as RATE_EXAMPLE
 from magister.cli.rate import rate
 from magister.cli.record import record
@@ -52,6 +54,7 @@ app.command(epilog="Example: magister restore --remote archive")(restore)
 app.command("audit", epilog=AUDIT_EXAMPLE)(audit)
 app.command("cite", epilog=CITE_EXAMPLE)(cite)
 app.command("diagnose", epilog=DIAGNOSE_EXAMPLE)(diagnose)
+app.command("export", epilog=EXPORT_EXAMPLE)(export)
 app.command("rate", epilog=RATE_EXAMPLE)(rate)
 app.command("score-teaching", epilog=EXAMPLE)(score_teaching)
 app.command("select", epilog=SELECT_EXAMPLE)(select_command)

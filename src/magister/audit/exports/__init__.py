@@ -1,0 +1,1 @@
+"""Provenance in the forms of others: W3C PROV, RO-Crate, in-toto."""
