@@ -95,14 +95,8 @@ def hold_ratings(
     rows, _ = ratings.align(ledger, keys, "ratings of an arena")
     if not rows.size:
         return
-    settings = {}
-    for name in ("resamples", "level", "seed"):
-        seen = ratings.numbers(name)
-        numbers, counts = np.unique(seen, return_counts=True)
-        settings[name] = float(numbers[counts.argmax()])
-        ledger.refuse(
-            ratings, name, seen != settings[name], "settings: one for all rows", seen, str(settings[name])
-        )
+    ledger.uniform(ratings, ("resamples", "level", "seed"))
+    settings = {name: float(np.median(ratings.numbers(name))) for name in ("resamples", "level")}
     plan = Plan(elo_k, int(settings["resamples"]), settings["level"], redraws)
     for annotators, some in chosen.items():
         ballots = ballots_of(some, models)
@@ -164,5 +158,5 @@ def _hold_votes(project: Project, folder: str, league: ArenaLeague, votes: Sheet
             ledger.add(
                 votes.path, "", "rows: votes of an arena", f"{len(votes)} rows", f"{every.num_rows} rows"
             )
-    sides = {"scenario": "scenario", "root_id": "root_id", "arm": "arm", "instruction_id": "instruction_id"}
+    sides = {name: name for name in ("scenario", "root_id", "arm", "instruction_id", "random_probability")}
     hold_join(ledger, votes, key, sides, ["comparison_id"], "votes: the comparison")

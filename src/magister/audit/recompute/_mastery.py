@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ BOARD_KEY = ("study", "model", "attribute")
 _STATES = ("mastered", "undetermined", "not_mastered")
 _CORRECTIONS = ("prior_confirmed", "added_process", "reassigned", "reduced")
 _SHOWN = 20
+_ABSENT = ("error", "missing")
 Row = dict[str, Any]
 
 
@@ -46,8 +48,9 @@ def _hold_study(project: Project, name: str, study: Study, params: Params) -> No
     responses = project.sheet(f"{folder}/responses.parquet", ("model", "item_id"))
     if study.kind == "answers":
         _hold_answers(project, responses, study)
-    hold_screening(ledger, project.sheet(f"{folder}/screening.parquet", ("kind", "name")), responses.table)
-    fit = read_fit(project, folder)
+    screening = project.sheet(f"{folder}/screening.parquet", ("kind", "name"))
+    hold_screening(ledger, screening, responses.table, params.diagnosis.screening.drop)
+    fit = read_fit(project, folder, params.diagnosis.saem.delta)
     support = project.json(f"{folder}/support.json")
     if fit is None:
         return
@@ -101,30 +104,34 @@ def _hold_answers(project: Project, responses: Sheet, study: Study) -> None:
                            rows=np.array(rows, dtype=np.int64))  # fmt: skip
 
 
-def hold_screening(ledger: Ledger, sheet: Sheet, responses: pa.Table) -> None:
-    """Counts and shares of each model and item.
+def hold_screening(ledger: Ledger, sheet: Sheet, responses: pa.Table, drop: Sequence[str]) -> None:
+    """Counts and shares of each model and item, and who stays.
 
     Args:
         ledger: for findings.
         sheet: SCREENING.
         responses: RESPONSE_MATRIX.
+        drop: flags that take a row out.
     """
     counts: dict[tuple[str, str], list[int]] = {}
-    for model, item, correct in zip(
-        *(responses[name].to_pylist() for name in ("model", "item_id", "correct")), strict=True
-    ):
+    columns = [responses[name].to_pylist() for name in ("model", "item_id", "status", "correct")]
+    for model, item, status, correct in zip(*columns, strict=True):
         for key in (("model", model), ("item", item)):
-            line = counts.setdefault(key, [0, 0])
+            line = counts.setdefault(key, [0, 0, 0, 0])
             line[0] += correct is not None
             line[1] += bool(correct)
-    rows, at = sheet.align(ledger, sorted(counts), "models and items of the responses")
+            line[2] += status not in (*_ABSENT, "ok")
+            line[3] += status in _ABSENT
     keys = sorted(counts)
-    n, right = (np.array([counts[keys[k]][part] for k in at.tolist()], dtype=np.float64) for part in (0, 1))
-    ledger.compare(sheet, "n", n, "screening: counts", rows=rows)
-    ledger.compare(sheet, "n_correct", right, "screening: counts", rows=rows)
+    rows, at = sheet.align(ledger, keys, "models and items of the responses")
+    table = np.array([counts[keys[k]] for k in at.tolist()], dtype=np.float64).reshape(-1, 4)
+    for column, place in (("n", 0), ("n_correct", 1), ("n_unparsed", 2), ("n_missing", 3)):
+        ledger.compare(sheet, column, table[:, place], "screening: counts", rows=rows)
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(n > 0, right / np.maximum(n, 1), np.nan)
+        share = np.where(table[:, 0] > 0, table[:, 1] / np.maximum(table[:, 0], 1), np.nan)
     ledger.compare(sheet, "share", share, "screening: counts", rows=rows)
+    stays = np.array([not set(flags) & set(drop) for flags in sheet.texts("flags")[rows]], dtype=np.float64)
+    ledger.compare(sheet, "kept", stays, "screening: who stays", rows=rows)
 
 
 def hold_mastery(ledger: Ledger, sheet: Sheet, fit: Fit, attributes: pa.Table, support: str) -> None:

@@ -22,6 +22,7 @@ from magister.audit.recompute._rubric_scores import (
     STANDINGS_KEY,
     TOTALS_KEY,
     Standing,
+    hold_facts,
     hold_panel,
     hold_read,
     hold_standings,
@@ -67,12 +68,12 @@ def _hold_set(
     for number in range(one.iterations + 1):
         at = f"{folder}/{number}"
         rubrics, decided = project.json(f"{at}/rubrics.json"), project.json(f"{at}/decisions.json")
-        scores.append(_scores(project, at, one.judges))
+        dialogues = project.table(f"{at}/dialogues.parquet")
+        scores.append(_scores(project, at, one.judges, dialogues))
         decisions.append(decided)
         agreements.append(project.sheet(f"{at}/agreement.parquet", AGREEMENT_KEY))
         diagnosis = project.sheet(f"{at}/diagnosis.parquet", DIAGNOSIS_KEY)
         transcripts = project.table(f"{at}/transcripts.parquet")
-        dialogues = project.table(f"{at}/dialogues.parquet")
         for scenario, rubric in rubrics.items():
             if rubric.get("status") == "frozen":
                 continue
@@ -154,14 +155,17 @@ def hold_best(
     standings.align(ledger, keys, "a row per model and dimension")
 
 
-def _scores(project: Project, folder: str, judges: list[str]) -> pa.Table:
-    """Scores of all judges, each held against its replies."""
+def _scores(project: Project, folder: str, judges: list[str], dialogues: pa.Table) -> pa.Table:
+    """Scores of all judges, each held against its replies and the dialogues that it scored."""
     parts = []
+    columns = [dialogues[name].to_pylist() for name in ("dialogue_id", "task_id", "model", "held_out")]
+    facts = {name: rest for name, *rest in zip(*columns, strict=True)}
     for name in judges:
         sheet = project.sheet(f"{folder}/judge/{name}.scores.parquet", SCORES_KEY)
         replies = read_replies(project, f"{folder}/judge/{name}.responses.jsonl")
         repairs = read_replies(project, f"{folder}/repair/{name}.responses.jsonl")
         hold_read(project.ledger, sheet, replies, repairs)
+        hold_facts(project.ledger, sheet, {name: tuple(rest) for name, rest in facts.items()})
         parts.append(sheet.table)
     return pa.concat_tables(parts, promote_options="default")
 
