@@ -13,7 +13,7 @@ from magister.audit.recompute._ballots import KINDS, ballots_of, hold_judge, hol
 from magister.audit.recompute._draws import REDRAWS
 from magister.audit.recompute._ledger import Ledger, Sheet
 from magister.audit.recompute._lift import hold_lift
-from magister.audit.recompute._project import MissingError, Project
+from magister.audit.recompute._project import Project
 from magister.audit.recompute._ratings import KEY, Plan, hold_absent, hold_scope
 from magister.audit.recompute._rows import hold_join, read_replies
 from magister.audit.recompute._scopes import scope_of
@@ -31,10 +31,8 @@ def recompute_arena(project: Project, params: Params) -> None:
         params: of the project.
     """
     for name, league in params.arena.leagues.items():
-        try:
+        with project.part(f"data/arena/leagues/{name}"):
             hold_arena(project, name, league, params.arena.elo.k)
-        except MissingError:
-            continue
     hold_board(project, list(params.arena.leagues))
 
 

@@ -15,7 +15,7 @@ from magister.audit.recompute._copies import hold_csv, hold_json, hold_lines, pl
 from magister.audit.recompute._draws import student
 from magister.audit.recompute._fit import Fit, read_fit
 from magister.audit.recompute._ledger import Floats, Ledger, Sheet
-from magister.audit.recompute._project import MissingError, Project
+from magister.audit.recompute._project import Project
 from magister.audit.recompute._rows import hold_correct, hold_join, hold_replies, items_by_id, read_replies
 from magister.config.diagnosis import Study
 from magister.config.params import Params
@@ -36,11 +36,10 @@ def recompute_mastery(project: Project, params: Params) -> None:
         params: of the project.
     """
     for name, study in params.diagnosis.studies.items():
-        try:
+        with project.part(f"data/diagnosis/studies/{name}"):
             _hold_study(project, name, study, params)
-        except MissingError:
-            continue
-    _hold_board(project, list(params.diagnosis.studies))
+    with project.part("results/mastery.parquet"):
+        _hold_board(project, list(params.diagnosis.studies))
 
 
 def _hold_study(project: Project, name: str, study: Study, params: Params) -> None:
@@ -389,28 +388,19 @@ def hold_entries(ledger: Ledger, sheet: Sheet, fit: Fit, prior: pa.Table) -> dic
 def _hold_board(project: Project, studies: list[str]) -> None:
     """Cells of the board and its copies."""
     folders = {name: f"data/diagnosis/studies/{name}" for name in studies}
-    try:
-        board = project.sheet("results/mastery.parquet", BOARD_KEY)
-        parts = {name: project.table(f"{folder}/mastery.parquet") for name, folder in folders.items()}
-    except MissingError:
-        return
+    board = project.sheet("results/mastery.parquet", BOARD_KEY)
+    parts = {name: project.table(f"{folder}/mastery.parquet") for name, folder in folders.items()}
     hold_cells(project.ledger, board, parts, BOARD_KEY, "study")
     hold_csv(project, "results/mastery.csv", board.table, BOARD_KEY)
-    try:
-        documents = {name: _beside(project, folder) for name, folder in folders.items()}
-        seen = project.json("results/mastery_beside.json")
-        hold_json(
-            project.ledger,
-            "results/mastery_beside.json",
-            seen,
-            documents,
-            "copies: what stands beside the board",
+    documents = {name: _beside(project, folder) for name, folder in folders.items()}
+    with project.part("results/mastery_beside.json"):
+        seen, check = project.json("results/mastery_beside.json"), "copies: what stands beside the board"
+        hold_json(project.ledger, "results/mastery_beside.json", seen, documents, check)
+    with project.part("results/mastery.md"):
+        text, check = project.text("results/mastery.md"), "copies: the page shows the board's numbers"
+        hold_lines(
+            project.ledger, "results/mastery.md", text, _lines(board.table.to_pylist(), documents), check
         )
-        text = project.text("results/mastery.md")
-        hold_lines(project.ledger, "results/mastery.md", text, _lines(board.table.to_pylist(), documents),
-                   "copies: the page shows the board's numbers")  # fmt: skip
-    except MissingError:
-        return
 
 
 def _beside(project: Project, folder: str) -> Row:

@@ -13,7 +13,7 @@ from magister.audit.recompute._arena_board import hold_cells
 from magister.audit.recompute._copies import hold_csv, hold_json, hold_lines, plain
 from magister.audit.recompute._ledger import Ledger, Sheet
 from magister.audit.recompute._objective import hold_objective
-from magister.audit.recompute._project import MissingError, Project
+from magister.audit.recompute._project import Project
 from magister.audit.recompute._rows import read_replies
 from magister.audit.recompute._rubric_scores import (
     METRICS_KEY,
@@ -53,11 +53,10 @@ def recompute_rubrics(project: Project, params: Params) -> None:
     """
     for name, one in params.rubrics.sets.items():
         policy = (one.judging or params.rubrics.judging).missing
-        try:
+        with project.part(f"data/rubrics/sets/{name}"):
             _hold_set(project, name, one, policy, (params.statistics.resamples, params.statistics.level))
-        except MissingError:
-            continue
-    _hold_board(project, list(params.rubrics.sets))
+    with project.part("results/rubrics.parquet"):
+        _hold_board(project, list(params.rubrics.sets))
 
 
 def _hold_set(
@@ -225,28 +224,17 @@ def _beside(agreement: Sheet, decisions: list[Row], scores: pa.Table) -> dict[st
 def _hold_board(project: Project, sets: list[str]) -> None:
     """Cells of the board and its copies."""
     folders = {name: f"data/rubrics/sets/{name}" for name in sets}
-    try:
-        board = project.sheet("results/rubrics.parquet", BOARD_KEY)
-        parts = {name: project.table(f"{folder}/standings.parquet") for name, folder in folders.items()}
-    except MissingError:
-        return
+    board = project.sheet("results/rubrics.parquet", BOARD_KEY)
+    parts = {name: project.table(f"{folder}/standings.parquet") for name, folder in folders.items()}
     hold_cells(project.ledger, board, parts, BOARD_KEY, "set")
     hold_csv(project, "results/rubrics.csv", board.table, BOARD_KEY)
-    try:
+    with project.part("results/rubrics_beside.json"):
         wanted = {name: project.json(f"{folder}/beside.json") for name, folder in folders.items()}
-        seen = project.json("results/rubrics_beside.json")
-        hold_json(
-            project.ledger,
-            "results/rubrics_beside.json",
-            seen,
-            wanted,
-            "copies: what stands beside the board",
-        )
-        text = project.text("results/rubrics.md")
-        hold_lines(project.ledger, "results/rubrics.md", text, board_lines(board.table.to_pylist()),
-                   "copies: the page shows the board's numbers")  # fmt: skip
-    except MissingError:
-        return
+        seen, check = project.json("results/rubrics_beside.json"), "copies: what stands beside the board"
+        hold_json(project.ledger, "results/rubrics_beside.json", seen, wanted, check)
+    with project.part("results/rubrics.md"):
+        text, check = project.text("results/rubrics.md"), "copies: the page shows the board's numbers"
+        hold_lines(project.ledger, "results/rubrics.md", text, board_lines(board.table.to_pylist()), check)
 
 
 def board_lines(rows: list[Row]) -> list[tuple[str, str, list[str]]]:

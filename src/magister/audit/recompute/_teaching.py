@@ -17,7 +17,7 @@ from magister.audit.recompute._crossed import (
 from magister.audit.recompute._draws import REDRAWS, Draws
 from magister.audit.recompute._league_metrics import KEY, Held, hold_group, left_over, missing_own
 from magister.audit.recompute._ledger import Ints, Ledger, Sheet
-from magister.audit.recompute._project import MissingError, Project
+from magister.audit.recompute._project import Project
 from magister.audit.recompute._rows import (
     Reply,
     hold_asked,
@@ -45,10 +45,8 @@ def recompute_teaching(project: Project, params: Params) -> None:
         params: of the project.
     """
     for name, league in played_leagues(params.teaching, params.items.variants).items():
-        try:
+        with project.part(f"data/teaching/{name}"):
             _League(project, name, league, params.teaching.policy).hold()
-        except MissingError:
-            continue
     hold_board(project, list(params.teaching.leagues))
 
 
