@@ -79,18 +79,23 @@ def recompute_boards(root: Path, modules: Sequence[str] | None = None) -> Recomp
         Findings and counts; no finding means that every cell came out the same.
 
     Raises:
-        UserError: a module is unknown, or `params.yaml` cannot be read.
+        UserError: a module is unknown.
     """
     chosen = MODULES if modules is None else tuple(modules)
     for name in chosen:
         if name not in _RECOMPUTE:
             raise UserError(f"modules: {name!r} is none; expected some of {', '.join(MODULES)}")
-    params = load_params(root / "params.yaml")
     found = Recomputed([], {}, {})
+    try:
+        params = load_params(root / "params.yaml")
+    except UserError as error:
+        found.findings.append(Finding("params.yaml", "", "file", str(error), "parameters that can be read"))
+        return found
     for name in chosen:
         ledger = Ledger(name)
         _RECOMPUTE[name](Project(root, ledger), params)
-        found.findings.extend(ledger.findings)
+        # A file that several parts need is missing once.
+        found.findings.extend(dict.fromkeys(ledger.findings))
         if ledger.cells:
             found.counted[name] = sum(ledger.cells.values())
             found.checks[name] = dict(sorted(ledger.cells.items()))

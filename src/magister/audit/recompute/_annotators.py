@@ -56,6 +56,7 @@ def hold_agreement(
     coefficients = dict(_alphas(rows)) | dict(_kappas(rows))
     influence = dict(_influences(rows))
     sheet.align(ledger, [*shares, *coefficients, *influence], "agreement in an arena")
+    ledger.uniform(sheet, ("resamples", "level", "seed"))
     for place, trials in shares.items():
         _hold_share(ledger, sheet, place, trials)
     for place, (statistic, sums, n) in coefficients.items():

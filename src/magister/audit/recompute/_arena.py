@@ -13,7 +13,7 @@ from magister.audit.recompute._ballots import KINDS, ballots_of, hold_judge, hol
 from magister.audit.recompute._draws import REDRAWS
 from magister.audit.recompute._ledger import Ledger, Sheet
 from magister.audit.recompute._lift import hold_lift
-from magister.audit.recompute._project import MissingError, Project
+from magister.audit.recompute._project import Project
 from magister.audit.recompute._ratings import KEY, Plan, hold_absent, hold_scope
 from magister.audit.recompute._rows import hold_join, read_replies
 from magister.audit.recompute._scopes import scope_of
@@ -31,10 +31,8 @@ def recompute_arena(project: Project, params: Params) -> None:
         params: of the project.
     """
     for name, league in params.arena.leagues.items():
-        try:
+        with project.part(f"data/arena/leagues/{name}"):
             hold_arena(project, name, league, params.arena.elo.k)
-        except MissingError:
-            continue
     hold_board(project, list(params.arena.leagues))
 
 
@@ -95,14 +93,8 @@ def hold_ratings(
     rows, _ = ratings.align(ledger, keys, "ratings of an arena")
     if not rows.size:
         return
-    settings = {}
-    for name in ("resamples", "level", "seed"):
-        seen = ratings.numbers(name)
-        numbers, counts = np.unique(seen, return_counts=True)
-        settings[name] = float(numbers[counts.argmax()])
-        ledger.refuse(
-            ratings, name, seen != settings[name], "settings: one for all rows", seen, str(settings[name])
-        )
+    ledger.uniform(ratings, ("resamples", "level", "seed"))
+    settings = {name: float(np.median(ratings.numbers(name))) for name in ("resamples", "level")}
     plan = Plan(elo_k, int(settings["resamples"]), settings["level"], redraws)
     for annotators, some in chosen.items():
         ballots = ballots_of(some, models)
@@ -164,5 +156,5 @@ def _hold_votes(project: Project, folder: str, league: ArenaLeague, votes: Sheet
             ledger.add(
                 votes.path, "", "rows: votes of an arena", f"{len(votes)} rows", f"{every.num_rows} rows"
             )
-    sides = {"scenario": "scenario", "root_id": "root_id", "arm": "arm", "instruction_id": "instruction_id"}
+    sides = {name: name for name in ("scenario", "root_id", "arm", "instruction_id", "random_probability")}
     hold_join(ledger, votes, key, sides, ["comparison_id"], "votes: the comparison")

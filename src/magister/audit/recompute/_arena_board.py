@@ -12,7 +12,7 @@ import pyarrow as pa
 from magister.audit.recompute._ballots import KINDS
 from magister.audit.recompute._copies import hold_csv, hold_json, hold_lines, plain
 from magister.audit.recompute._ledger import Ledger, Sheet
-from magister.audit.recompute._project import MissingError, Project
+from magister.audit.recompute._project import Project
 
 BOARD_KEY = ("league", "scope", "annotators", "system", "model")
 _WORDS = ("a", "b", "tie", "both_bad")
@@ -37,33 +37,19 @@ def hold_board(project: Project, leagues: Sequence[str]) -> None:
         leagues: whose rows are published.
     """
     folders = {name: f"data/arena/leagues/{name}" for name in leagues}
-    try:
+    with project.part("results/arena.parquet"):
         board = project.sheet("results/arena.parquet", BOARD_KEY)
         ratings = {name: project.table(f"{folder}/ratings.parquet") for name, folder in folders.items()}
-    except MissingError:
-        return
-    hold_cells(project.ledger, board, ratings, BOARD_KEY, "league")
-    hold_csv(project, "results/arena.csv", board.table, BOARD_KEY)
-    try:
-        seen = project.json("results/arena_beside.json")
-        wanted = {name: _beside(project, folder) for name, folder in folders.items()}
-        hold_json(
-            project.ledger, "results/arena_beside.json", seen, wanted, "copies: what stands beside the board"
-        )
-    except MissingError:
-        pass
-    try:
-        text = project.text("results/arena.md")
-        lines = _lines(board.table.to_pylist())
-        hold_lines(
-            project.ledger,
-            "results/arena.md",
-            _lifted(text),
-            lines,
-            "copies: the page shows the board's numbers",
-        )
-    except MissingError:
-        pass
+        hold_cells(project.ledger, board, ratings, BOARD_KEY, "league")
+        hold_csv(project, "results/arena.csv", board.table, BOARD_KEY)
+        with project.part("results/arena_beside.json"):
+            seen, check = project.json("results/arena_beside.json"), "copies: what stands beside the board"
+            wanted = {name: _beside(project, folder) for name, folder in folders.items()}
+            hold_json(project.ledger, "results/arena_beside.json", seen, wanted, check)
+        with project.part("results/arena.md"):
+            text, check = project.text("results/arena.md"), "copies: the page shows the board's numbers"
+            lines = _lines(board.table.to_pylist())
+            hold_lines(project.ledger, "results/arena.md", _lifted(text), lines, check)
 
 
 def hold_cells(

@@ -47,6 +47,7 @@ def hold_checks(
         low, high = row["difference_ci_low"], row["difference_ci_high"]
         holds = np.nan if low is None or high is None else 1.0 if low > 0 else 0.0 if high < 0 else np.nan
         wanted = {"value": row["difference"], "low": low, "high": high, "n": row["n"], "holds": holds}
+        wanted["expected"] = 0.0
         for column, value in wanted.items():
             number = np.nan if value is None else float(value)
             ledger.compare(checks, column, np.array([number]), "controls: held-out responses", rows=at)
@@ -113,23 +114,12 @@ def _hold_predictions(ledger: Ledger, sheet: Sheet, placebo: pa.Table) -> None:
             ledger.count(check, 1)
             off = not row[low] <= row[name] <= row[high] or (free and abs(middle - row[name]) > 1e-9)
             if off:
-                ledger.add(
-                    sheet.path,
-                    sheet.place(k, name),
-                    check,
-                    row[name],
-                    f"the middle of {row[low]}, {row[high]}",
+                place, seen = (
+                    sheet.place(k, f"{low} + {name} + {high}"),
+                    f"{row[low]}, {row[name]}, {row[high]}",
                 )
-    for row in rows:
-        other = found.get(("dina", row["measure"]))
-        if other is not None and row["n"] != other["n"]:
-            ledger.add(
-                sheet.path,
-                f"predictor {row['predictor']}",
-                "identity: all predict the same cells",
-                row["n"],
-                other["n"],
-            )
+                ledger.add(sheet.path, place, check, seen, "an interval about its value")
+    ledger.uniform(sheet, ("n", "n_models", "n_items", "seed", "share", "level"))
     for measure, least, most in (("auc", 0.0, 1.0), ("brier", 0.0, 1.0), ("loglik", -np.inf, 0.0)):
         for k, row in enumerate(rows):
             if row["measure"] == measure and row["value"] is not None and not least <= row["value"] <= most:

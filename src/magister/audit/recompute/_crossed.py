@@ -357,6 +357,7 @@ def _hold_pairs(
     ledger.compare(
         sheet, "n_clusters", np.full(rows.size, len(field.by_cluster)), "comparisons: counts", rows=rows
     )
+    ledger.compare(sheet, "round", np.full(rows.size, field.number), "comparisons: the round", rows=rows)
     low, high = RANGES.get(field.metric, (0.0, 1.0))
     width = high - low
     _hold_random(ledger, sheet, rows, field, given, difference, (-width, width), (first, second))
@@ -438,16 +439,13 @@ def _hold_tests(
 
 
 def _hold_differing(ledger: Ledger, sheet: Sheet, rows: Ints, d: Floats, known: Bools) -> None:
-    """Clusters in which a pair differs. Of those that agree but for rounding any number may be among them."""
-    size = np.abs(d)
+    """Clusters in which a pair differs: those that do but for rounding, and at most all."""
+    size, count = np.abs(d), len(d)
     least = (size > 1e-10 * np.maximum(size.max(axis=0, initial=0.0), 1e-300)).sum(axis=0)
-    most = (size > 0).sum(axis=0) + (
-        known * (len(d) - least) if (least != (size > 0).sum(axis=0)).any() else 0
-    )
     seen, check = sheet.numbers("n_differ")[rows], "comparisons: clusters that differ"
-    said = np.array([f"{a} to {min(b, len(d))}" for a, b in zip(least, most, strict=True)], dtype=object)
+    said = np.array([f"{number} to {count}" for number in least], dtype=object)
     ledger.count(check, rows.size)
-    off = np.where(known, (seen < least) | (seen > np.minimum(most, len(d))), seen != 0)
+    off = np.where(known, (seen < least) | (seen > count), seen != 0)
     ledger.refuse(sheet, "n_differ", off.astype(bool), check, seen, said, rows=rows)
 
 

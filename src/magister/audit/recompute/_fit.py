@@ -71,12 +71,13 @@ class Fit:
         return np.asarray(self.q.mean(axis=0) > 0.5)
 
 
-def read_fit(project: Project, folder: str) -> Fit | None:
+def read_fit(project: Project, folder: str, delta: float) -> Fit | None:
     """Read a study's fit; None where its tables do not fit together, which is a finding.
 
     Args:
         project: the files.
         folder: of the study.
+        delta: least distance of 1 - slip from guess.
 
     Raises:
         MissingError: a file is not there.
@@ -115,7 +116,7 @@ def read_fit(project: Project, folder: str) -> Fit | None:
         _matrix(responses, models, items), record,
     )  # fmt: skip
     _hold_models(project.ledger, f"{folder}/saem/abilities.parquet", fit, screening)
-    _hold_chains(project.ledger, sheets, fit, f"{folder}/saem/fit.json")
+    _hold_chains(project.ledger, sheets, fit, f"{folder}/saem/fit.json", delta)
     return fit
 
 
@@ -153,7 +154,7 @@ def _hold_models(ledger: Ledger, path: str, fit: Fit, screening: pa.Table) -> No
             )
 
 
-def _hold_chains(ledger: Ledger, sheets: dict[str, Sheet], fit: Fit, record_path: str) -> None:
+def _hold_chains(ledger: Ledger, sheets: dict[str, Sheet], fit: Fit, record_path: str, delta: float) -> None:
     """Shares lie in 0..1, counts add up to the responses, guess and slip follow from counts."""
     items, mastery, q = sheets["items"], sheets["mastery"], sheets["q"]
     for sheet, column in ((mastery, "p"), (q, "p"), (items, "guess"), (items, "slip")):
@@ -176,6 +177,7 @@ def _hold_chains(ledger: Ledger, sheets: dict[str, Sheet], fit: Fit, record_path
     pooled = items.numbers("pooled")[rows] > 0
     guess = (counts["right_other"] + 1) / (counts["n_other"] + 2)
     slip = 1 - (counts["right_mastered"] + 1) / (counts["n_mastered"] + 2)
+    ledger.compare(items, "pooled", 1 - slip - guess < delta, "fit: items held apart", rows=rows)
     free = np.flatnonzero(~pooled)
     for column, wanted in (("guess", guess), ("slip", slip)):
         ledger.compare(items, column, wanted[free], "fit: guess and slip from counts", rows=rows[free])
@@ -188,6 +190,13 @@ def _hold_chains(ledger: Ledger, sheets: dict[str, Sheet], fit: Fit, record_path
     middle = np.clip(middle, least, 1 - least)
     for column, wanted in (("guess", middle - gap / 2), ("slip", 1 - middle - gap / 2)):
         ledger.compare(items, column, wanted[held], "fit: guess and slip held apart", rows=rows[held])
+    spread = np.ptp(fit.mcse, axis=0).ravel()
+    keys = [(1, model, name) for model in fit.models for name in fit.attributes]
+    check = "identity: chains share one Monte Carlo error"
+    ledger.count(check, spread.size)
+    ledger.refuse(
+        mastery, "mcse", spread > 0, check, spread, "one number for all chains", rows=mastery.find(keys)
+    )
     _hold_record(ledger, sheets, fit, record_path)
 
 

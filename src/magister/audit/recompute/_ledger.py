@@ -78,6 +78,23 @@ class Ledger:
         self.count(check, at.size)
         self.refuse(sheet, column, ~same, check, seen, wanted, rows=at)
 
+    def uniform(self, sheet: Sheet, columns: Sequence[str]) -> None:
+        """Hold columns to one value in all rows: settings of a table.
+
+        Args:
+            sheet: the table; rows without a value are passed over.
+            columns: of numbers.
+        """
+        check = "settings: one for all rows"
+        for column in columns:
+            seen = sheet.numbers(column)
+            there = ~np.isnan(seen)
+            if there.any():
+                numbers, counts = np.unique(seen[there], return_counts=True)
+                usual = float(numbers[counts.argmax()])
+                self.count(check, int(there.sum()))
+                self.refuse(sheet, column, there & (seen != usual), check, seen, shown(usual))
+
     def refuse(
         self,
         sheet: Sheet,

@@ -55,6 +55,7 @@ def hold_lift(
     scopes = {name: some for name, some in scopes.items() if len(set(some["arm"].to_pylist())) > 1}
     keys = [(scope, measure, arm) for scope in scopes for measure in MEASURES for arm in _COLUMNS]
     sheet.align(ledger, keys, "lift of an arena")
+    ledger.uniform(sheet, ("resamples", "level", "seed"))
     for scope, some in scopes.items():
         coded = _coded(some)
         order = pooled_order(coded)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from magister.audit.recompute._copies import hold_csv, hold_json, hold_lines, pl
 from magister.audit.recompute._draws import student
 from magister.audit.recompute._fit import Fit, read_fit
 from magister.audit.recompute._ledger import Floats, Ledger, Sheet
-from magister.audit.recompute._project import MissingError, Project
+from magister.audit.recompute._project import Project
 from magister.audit.recompute._rows import hold_correct, hold_join, hold_replies, items_by_id, read_replies
 from magister.config.diagnosis import Study
 from magister.config.params import Params
@@ -23,6 +24,7 @@ BOARD_KEY = ("study", "model", "attribute")
 _STATES = ("mastered", "undetermined", "not_mastered")
 _CORRECTIONS = ("prior_confirmed", "added_process", "reassigned", "reduced")
 _SHOWN = 20
+_ABSENT = ("error", "missing")
 Row = dict[str, Any]
 
 
@@ -34,11 +36,10 @@ def recompute_mastery(project: Project, params: Params) -> None:
         params: of the project.
     """
     for name, study in params.diagnosis.studies.items():
-        try:
+        with project.part(f"data/diagnosis/studies/{name}"):
             _hold_study(project, name, study, params)
-        except MissingError:
-            continue
-    _hold_board(project, list(params.diagnosis.studies))
+    with project.part("results/mastery.parquet"):
+        _hold_board(project, list(params.diagnosis.studies))
 
 
 def _hold_study(project: Project, name: str, study: Study, params: Params) -> None:
@@ -46,8 +47,9 @@ def _hold_study(project: Project, name: str, study: Study, params: Params) -> No
     responses = project.sheet(f"{folder}/responses.parquet", ("model", "item_id"))
     if study.kind == "answers":
         _hold_answers(project, responses, study)
-    hold_screening(ledger, project.sheet(f"{folder}/screening.parquet", ("kind", "name")), responses.table)
-    fit = read_fit(project, folder)
+    screening = project.sheet(f"{folder}/screening.parquet", ("kind", "name"))
+    hold_screening(ledger, screening, responses.table, params.diagnosis.screening.drop)
+    fit = read_fit(project, folder, params.diagnosis.saem.delta)
     support = project.json(f"{folder}/support.json")
     if fit is None:
         return
@@ -101,30 +103,34 @@ def _hold_answers(project: Project, responses: Sheet, study: Study) -> None:
                            rows=np.array(rows, dtype=np.int64))  # fmt: skip
 
 
-def hold_screening(ledger: Ledger, sheet: Sheet, responses: pa.Table) -> None:
-    """Counts and shares of each model and item.
+def hold_screening(ledger: Ledger, sheet: Sheet, responses: pa.Table, drop: Sequence[str]) -> None:
+    """Counts and shares of each model and item, and who stays.
 
     Args:
         ledger: for findings.
         sheet: SCREENING.
         responses: RESPONSE_MATRIX.
+        drop: flags that take a row out.
     """
     counts: dict[tuple[str, str], list[int]] = {}
-    for model, item, correct in zip(
-        *(responses[name].to_pylist() for name in ("model", "item_id", "correct")), strict=True
-    ):
+    columns = [responses[name].to_pylist() for name in ("model", "item_id", "status", "correct")]
+    for model, item, status, correct in zip(*columns, strict=True):
         for key in (("model", model), ("item", item)):
-            line = counts.setdefault(key, [0, 0])
+            line = counts.setdefault(key, [0, 0, 0, 0])
             line[0] += correct is not None
             line[1] += bool(correct)
-    rows, at = sheet.align(ledger, sorted(counts), "models and items of the responses")
+            line[2] += status not in (*_ABSENT, "ok")
+            line[3] += status in _ABSENT
     keys = sorted(counts)
-    n, right = (np.array([counts[keys[k]][part] for k in at.tolist()], dtype=np.float64) for part in (0, 1))
-    ledger.compare(sheet, "n", n, "screening: counts", rows=rows)
-    ledger.compare(sheet, "n_correct", right, "screening: counts", rows=rows)
+    rows, at = sheet.align(ledger, keys, "models and items of the responses")
+    table = np.array([counts[keys[k]] for k in at.tolist()], dtype=np.float64).reshape(-1, 4)
+    for column, place in (("n", 0), ("n_correct", 1), ("n_unparsed", 2), ("n_missing", 3)):
+        ledger.compare(sheet, column, table[:, place], "screening: counts", rows=rows)
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(n > 0, right / np.maximum(n, 1), np.nan)
+        share = np.where(table[:, 0] > 0, table[:, 1] / np.maximum(table[:, 0], 1), np.nan)
     ledger.compare(sheet, "share", share, "screening: counts", rows=rows)
+    stays = np.array([not set(flags) & set(drop) for flags in sheet.texts("flags")[rows]], dtype=np.float64)
+    ledger.compare(sheet, "kept", stays, "screening: who stays", rows=rows)
 
 
 def hold_mastery(ledger: Ledger, sheet: Sheet, fit: Fit, attributes: pa.Table, support: str) -> None:
@@ -382,28 +388,19 @@ def hold_entries(ledger: Ledger, sheet: Sheet, fit: Fit, prior: pa.Table) -> dic
 def _hold_board(project: Project, studies: list[str]) -> None:
     """Cells of the board and its copies."""
     folders = {name: f"data/diagnosis/studies/{name}" for name in studies}
-    try:
-        board = project.sheet("results/mastery.parquet", BOARD_KEY)
-        parts = {name: project.table(f"{folder}/mastery.parquet") for name, folder in folders.items()}
-    except MissingError:
-        return
+    board = project.sheet("results/mastery.parquet", BOARD_KEY)
+    parts = {name: project.table(f"{folder}/mastery.parquet") for name, folder in folders.items()}
     hold_cells(project.ledger, board, parts, BOARD_KEY, "study")
     hold_csv(project, "results/mastery.csv", board.table, BOARD_KEY)
-    try:
-        documents = {name: _beside(project, folder) for name, folder in folders.items()}
-        seen = project.json("results/mastery_beside.json")
-        hold_json(
-            project.ledger,
-            "results/mastery_beside.json",
-            seen,
-            documents,
-            "copies: what stands beside the board",
+    documents = {name: _beside(project, folder) for name, folder in folders.items()}
+    with project.part("results/mastery_beside.json"):
+        seen, check = project.json("results/mastery_beside.json"), "copies: what stands beside the board"
+        hold_json(project.ledger, "results/mastery_beside.json", seen, documents, check)
+    with project.part("results/mastery.md"):
+        text, check = project.text("results/mastery.md"), "copies: the page shows the board's numbers"
+        hold_lines(
+            project.ledger, "results/mastery.md", text, _lines(board.table.to_pylist(), documents), check
         )
-        text = project.text("results/mastery.md")
-        hold_lines(project.ledger, "results/mastery.md", text, _lines(board.table.to_pylist(), documents),
-                   "copies: the page shows the board's numbers")  # fmt: skip
-    except MissingError:
-        return
 
 
 def _beside(project: Project, folder: str) -> Row:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,30 @@ class Project:
     def __init__(self, root: Path, ledger: Ledger) -> None:
         """See the attributes."""
         self.root, self.ledger = root, ledger
+
+    @contextmanager
+    def part(self, path: str) -> Iterator[None]:
+        """A part of the recomputation that ends where a file is missing or is not of the form it must have.
+
+        Args:
+            path: what to call it where its form is wrong: a file or folder.
+        """
+        try:
+            yield
+        except MissingError:
+            return
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+            pa.ArrowException,
+        ) as error:
+            said = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            self.ledger.add(
+                path, "", "file", f"cannot be recomputed: {said}", "files of the form that a run writes"
+            )
 
     def table(self, path: str, columns: Sequence[str] = ()) -> pa.Table:
         """A parquet file.

@@ -143,12 +143,49 @@ def hold_correct(
     ]
     ledger.refuse(sheet, "answer", np.asarray(odd, dtype=bool), "answers: an answer with status ok alone", answer,
                   "an answer with status ok, null without", rows=at)  # fmt: skip
+    _hold_spans(ledger, sheet, at)
     plain = np.array([plain_answer(text, items[name]) for text, name in zip(sheet.texts("text")[at], ids, strict=True)]
                      or [None], dtype=object)[: ids.size]  # fmt: skip
     read = np.array([letter is not None for letter in plain.tolist()] or [False])[: ids.size]
     ledger.count("answers: plain replies, read again", int(read.sum()))
     ledger.refuse(sheet, "answer", read & np.asarray(answer != plain, dtype=bool), "answers: plain replies, read again",
                   answer, plain, rows=at)  # fmt: skip
+
+
+def _hold_spans(ledger: Ledger, sheet: Sheet, rows: Ints) -> None:
+    """Where an answer stands in its reply: within it, the end after the start."""
+    start, end = (sheet.numbers(f"span_{part}")[rows] for part in ("start", "end"))
+    size = np.array([len(text or "") for text in sheet.texts("text")[rows].tolist()] or [0])[: rows.size]
+    check = "identity: an answer stands in its reply"
+    ledger.count(check, int((~np.isnan(start)).sum()))
+    with np.errstate(invalid="ignore"):
+        off = (start < 0) | (end > size) | (start > end) | (np.isnan(start) != np.isnan(end))
+    said = np.array(
+        [f"{a:g} to {b:g} of {n}" for a, b, n in zip(start, end, size, strict=True)], dtype=object
+    )
+    ledger.refuse(sheet, "span_start + span_end", off, check, said, "a part of the reply", rows=rows)
+
+
+def hold_asked(ledger: Ledger, sheet: Sheet) -> None:
+    """Students that were not asked keep an answer, or have none after a failure; their rows hold no tokens.
+
+    Args:
+        ledger: for findings.
+        sheet: REVISIONS.
+    """
+    rules = sheet.texts("rule").astype(str)
+    kept = np.char.startswith(rules.astype(str), "kept:") | np.char.startswith(
+        rules.astype(str), "not_asked:"
+    )
+    asked = sheet.numbers("asked") == 1
+    check = "revisions: the rule says whether anybody was asked"
+    ledger.count(check, len(sheet))
+    ledger.refuse(
+        sheet, "asked", asked == kept, check, asked, "asked, or a rule that keeps the answer before"
+    )
+    for column in ("prompt_tokens", "completion_tokens"):
+        seen = sheet.numbers(column)
+        ledger.refuse(sheet, column, ~asked & ~np.isnan(seen), check, seen, "null: nobody was asked")
 
 
 def plain_answer(text: str | None, item: Mapping[str, Any]) -> str | None:
@@ -245,5 +282,5 @@ def replies_beside(project: Project, path: str, found: dict[str, dict[str, Reply
     return found[name]
 
 
-__all__ = ["NDArray", "Reply", "hold_correct", "hold_guides", "hold_join", "hold_replies", "items_by_id",
+__all__ = ["NDArray", "Reply", "hold_asked", "hold_correct", "hold_guides", "hold_join", "hold_replies", "items_by_id",
            "plain_answer", "read_replies", "replies_beside"]  # fmt: skip

@@ -31,6 +31,7 @@ TOTALS_KEY = ("scenario", "rubric_sha", "dialogue_id")
 STANDINGS_KEY = ("scenario", "model", "dim")
 OVERALL = "overall"
 _SCORED = ("ok", "vetoed")
+_FACTS = ("task_id", "model", "held_out")
 _FLIPS, _EXACT, _UNSURE = 2000, 13, 5.0
 Rubric = Mapping[str, Any]
 
@@ -51,11 +52,15 @@ def hold_read(
     ledger.count("scores: a value where the status says so", len(sheet))
     ledger.refuse(sheet, "value", scored == np.isnan(value), "scores: a value where the status says so", value,
                   "a number with status ok or vetoed, null without")  # fmt: skip
+    again = np.array([name is not None for name in sheet.texts("repair_id").tolist()] or [False])[
+        : len(sheet)
+    ]
+    repaired = again & (status == "ok")
+    ledger.compare(sheet, "was_repaired", repaired.astype(np.float64), "scores: a repair that could be read")
     rows, wanted = [], []
     for row in np.flatnonzero(status == "ok").tolist():
-        repaired = bool(sheet.numbers("was_repaired")[row])
-        name = sheet.texts("repair_id" if repaired else "request_id")[row]
-        reply = (repairs if repaired else replies).get(name)
+        name = sheet.texts("repair_id" if repaired[row] else "request_id")[row]
+        reply = (repairs if repaired[row] else replies).get(name)
         if reply is None:
             ledger.add(sheet.path, sheet.place(row), "scores: every score has a reply", name, "a response")
             continue
@@ -89,8 +94,10 @@ def hold_panel(ledger: Ledger, sheet: Sheet, scores: pa.Table) -> None:
         scores: RUBRIC_SCORES of the version, all judges.
     """
     given: dict[tuple[Any, ...], dict[str, list[tuple[str, float | None]]]] = {}
-    for row in scores.select([*SCORES_KEY, "status", "value"]).to_pylist():
+    facts: dict[str, tuple[Any, ...]] = {}
+    for row in scores.select([*SCORES_KEY, *_FACTS, "status", "value"]).to_pylist():
         key = tuple(row[name] for name in METRICS_KEY)
+        facts.setdefault(row["dialogue_id"], tuple(row[name] for name in _FACTS))
         given.setdefault(key, {}).setdefault(row["judge"], []).append((row["status"], row["value"]))
     keys = sorted(given)
     rows, at = sheet.align(ledger, keys, "a row per dialogue and metric")
@@ -118,6 +125,7 @@ def hold_panel(ledger: Ledger, sheet: Sheet, scores: pa.Table) -> None:
             else "no_score"
         )
         status.append(word)
+    hold_facts(ledger, sheet, facts)
     check = "panel: median of medians"
     ledger.compare(sheet, "value", np.array(value, dtype=np.float64), check, rows=rows)
     for name, wanted in (("n_judges", judges), ("n_abstained", abstained), ("n_ratings", ratings)):
@@ -125,6 +133,22 @@ def hold_panel(ledger: Ledger, sheet: Sheet, scores: pa.Table) -> None:
     ledger.compare(
         sheet, "status", np.array(status or [""], dtype=object)[: len(status)], "panel: the status", rows=rows
     )
+
+
+def hold_facts(ledger: Ledger, sheet: Sheet, facts: Mapping[str, tuple[Any, ...]]) -> None:
+    """Task, model and whether it is held out, of each dialogue.
+
+    Args:
+        ledger: for findings.
+        sheet: a table with `dialogue_id` and these.
+        facts: by dialogue.
+    """
+    ids = sheet.texts("dialogue_id").tolist()
+    rows = np.array([row for row, name in enumerate(ids) if name in facts], dtype=np.int64)
+    for place, name in enumerate(_FACTS):
+        wanted = [facts[ids[row]][place] for row in rows.tolist()]
+        kind = np.float64 if name == "held_out" else object
+        ledger.compare(sheet, name, np.array(wanted, dtype=kind), "dialogues: their facts", rows=rows)
 
 
 def weights_of(rubric: Rubric) -> dict[str, float]:
@@ -146,10 +170,13 @@ def hold_totals(
         policy: `unknown`, or `renormalise` over the metrics that have a score.
     """
     given: dict[tuple[Any, ...], dict[str, tuple[str, float | None]]] = defaultdict(dict)
+    facts: dict[str, tuple[Any, ...]] = {}
     for row in metrics.to_pylist():
+        facts.setdefault(row["dialogue_id"], tuple(row[name] for name in _FACTS))
         given[tuple(row[name] for name in TOTALS_KEY)][row["metric_id"]] = (row["status"], row["value"])
     keys = sorted(given)
     rows, at = sheet.align(ledger, keys, "a row per dialogue")
+    hold_facts(ledger, sheet, facts)
     columns: dict[str, list[float]] = {name: [] for name in ("value", "n_metrics", "n_known", "weight_known")}
     status = []
     for k in at.tolist():

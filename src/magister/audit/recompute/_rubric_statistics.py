@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy import special
 
 from magister.audit.recompute import _weighted as weighted
 from magister.audit.recompute._draws import (
@@ -42,6 +43,7 @@ class Value:
         ends: of an exact interval, else None.
         se: with an exact interval.
         drawn: on our resamples, shape (B',); None with an exact interval or none.
+        clusters: tasks that it is of; None where that is not known here.
     """
 
     value: float
@@ -49,6 +51,7 @@ class Value:
     ends: tuple[float, float] | None = None
     se: float = float("nan")
     drawn: Floats | None = None
+    clusters: int | None = None
 
 
 class Ratings:
@@ -94,6 +97,10 @@ class Ratings:
         self.by_judge = _medians(self.value)
         self.panel = _medians(self.by_judge)
 
+    def tasks(self, used: NDArray[np.bool_]) -> int:
+        """Tasks of some dialogues."""
+        return len({self.task[k] for k in np.flatnonzero(used).tolist()})
+
     def resampled(
         self, statistic: weighted.Statistic, used: NDArray[np.bool_], redraws: int
     ) -> tuple[float, Floats | None]:
@@ -134,7 +141,8 @@ def hold_diagnosis(
     """
     if not len(sheet):
         return
-    level, resamples = float(sheet.numbers("level")[0]), int(sheet.numbers("resamples")[0])
+    ledger.uniform(sheet, ("resamples", "level", "seed"))
+    level, resamples = float(np.median(sheet.numbers("level"))), int(np.median(sheet.numbers("resamples")))
     scenario, sha = sheet.texts("scenario")[0], sheet.texts("rubric_sha")[0]
     for m, metric in enumerate(ratings.metrics):
         found = _statistics(ratings, m, lengths, level, redraws)
@@ -158,7 +166,10 @@ def hold_value(
     """A row with a value, its number and its interval."""
     ledger.compare(sheet, "value", np.array([value.value]), check, rows=row, tolerance=1e-7)
     if not np.isnan(value.value):
-        ledger.compare(sheet, "n", np.array([float(value.n)]), f"{check.split(':')[0]}: counts", rows=row)
+        area = f"{check.split(':')[0]}: counts"
+        ledger.compare(sheet, "n", np.array([float(value.n)]), area, rows=row)
+        if value.clusters is not None:
+            ledger.compare(sheet, "n_clusters", np.array([float(value.clusters)]), area, rows=row)
     if value.ends is not None:
         for column, wanted in (("ci_low", value.ends[0]), ("ci_high", value.ends[1]), ("se", value.se)):
             if column != "se" or not np.isnan(wanted):
@@ -207,19 +218,17 @@ def _statistics(
     span = high - low
     shifted = (ends[0] - low) / span, (ends[1] - low) / span
     out = {
-        "mean": Value(mean, x.size, ends, se),
-        "mean_share": Value((mean - low) / span, x.size, shifted, se / span),
+        "mean": Value(mean, x.size, ends, se, clusters=len(set(tasks))),
+        "mean_share": Value((mean - low) / span, x.size, shifted, se / span, clusters=len(set(tasks))),
         "floor_share": _rate(int((x == low).sum()), x.size, level),
         "ceiling_share": _rate(int((x == high).sum()), x.size, level),
         "missing_share": _missing(ratings, m, level),
         "exercised_share": _exercised(x, tasks, models, level),
     }
 
-    def drawn(
-        name: str, statistic: weighted.Statistic, used: NDArray[np.bool_], n: int | None = None
-    ) -> None:
+    def drawn(name: str, statistic: weighted.Statistic, used: NDArray[np.bool_]) -> None:
         value, replicates = ratings.resampled(statistic, used, redraws)
-        out[name] = Value(value, int(used.sum()) if n is None else n, drawn=replicates)
+        out[name] = Value(value, int(used.sum()), drawn=replicates, clusters=ratings.tasks(used))
 
     unknown = Value(float("nan"), x.size)
     out["sd"] = out["eta_squared"] = out["omega_squared"] = unknown
@@ -237,7 +246,10 @@ def _statistics(
 def _rate(hits: int, n: int, level: float) -> Value:
     if not n:
         return Value(float("nan"), 0)
-    return Value(hits / n, n, wilson_ends(hits, n, level))
+    low, high = wilson_ends(hits, n, level)
+    # Half the interval in normal quantiles stands for the error of a share.
+    se = (high - low) / 2 / float(special.ndtri(0.5 + level / 2))
+    return Value(hits / n, n, (low, high), se, clusters=n)
 
 
 def _missing(ratings: Ratings, m: int, level: float) -> Value:
@@ -261,7 +273,7 @@ def _correlate(x: Floats, y: Floats, ratings: Ratings, redraws: int) -> Value:
     if n < 3 or np.ptp(x[used]) == 0 or np.ptp(y[used]) == 0:
         return Value(float("nan"), n)
     value, replicates = ratings.resampled(weighted.correlation(x[used], y[used]), used, redraws)
-    return Value(value, n, drawn=replicates)
+    return Value(value, n, drawn=replicates, clusters=ratings.tasks(used))
 
 
 def _correlations(
@@ -300,7 +312,7 @@ def _repeats(out: dict[str, Value], ratings: Ratings, m: int, redraws: int) -> N
         top = np.where(several, squares, 0.0).sum(axis=1)[used]
         bottom = np.where(several, k - 1, 0).sum(axis=1)[used].astype(np.float64)
         value, replicates = ratings.resampled(weighted.pooled_sd(top, bottom), used, redraws)
-        out["repeat_sd"] = Value(value, int(used.sum()), drawn=replicates)
+        out["repeat_sd"] = Value(value, int(used.sum()), drawn=replicates, clusters=ratings.tasks(used))
 
 
 def _judges(out: dict[str, Value], ratings: Ratings, m: int, redraws: int) -> None:
@@ -316,9 +328,9 @@ def _judges(out: dict[str, Value], ratings: Ratings, m: int, redraws: int) -> No
     if whole.any() and table.shape[1] > 1:
         for name, average in (("icc_single", False), ("icc_average", True)):
             value, replicates = ratings.resampled(weighted.icc(table[whole], average=average), whole, redraws)
-            out[name] = Value(value, int(whole.sum()), drawn=replicates)
+            out[name] = Value(value, int(whole.sum()), drawn=replicates, clusters=ratings.tasks(whole))
     value, replicates = ratings.resampled(weighted.alpha(table[several], ordinal=True), several, redraws)
-    out["alpha_ordinal"] = Value(value, int(several.sum()), drawn=replicates)
+    out["alpha_ordinal"] = Value(value, int(several.sum()), drawn=replicates, clusters=ratings.tasks(several))
 
 
 def hold_judges(ledger: Ledger, sheet: Sheet, ratings: Ratings, redraws: int = REDRAWS) -> None:
@@ -332,7 +344,8 @@ def hold_judges(ledger: Ledger, sheet: Sheet, ratings: Ratings, redraws: int = R
     """
     if not len(sheet):
         return
-    level, resamples = float(sheet.numbers("level")[0]), int(sheet.numbers("resamples")[0])
+    ledger.uniform(sheet, ("resamples", "level", "seed"))
+    level, resamples = float(np.median(sheet.numbers("level"))), int(np.median(sheet.numbers("resamples")))
     scenario, sha = sheet.texts("scenario")[0], sheet.texts("rubric_sha")[0]
     tasks = np.array([str(task) for task in ratings.task], dtype=object)
     every = np.repeat(tasks, len(ratings.metrics))
@@ -378,7 +391,7 @@ def pair_measures(
         return out
     for name, gap in (("mean_difference", x - y), ("mean_absolute_difference", np.abs(x - y))):
         mean, ends, se = task_interval(gap, tasks, level)
-        out[name] = Value(mean, n, ends, se)
+        out[name] = Value(mean, n, ends, se, clusters=len(set(tasks)))
     table = np.stack([x, y], axis=1)
     plans: dict[str, weighted.Statistic] = {"icc_single": weighted.icc(table, average=False)}
     if n > 2 and np.ptp(x) > 0 and np.ptp(y) > 0:
@@ -388,7 +401,7 @@ def pair_measures(
         plans["alpha_ordinal"] = weighted.alpha(table, ordinal=True)
     for name, statistic in plans.items():
         value, replicates = resampled(statistic, tasks, redraws)
-        out[name] = Value(value, n, drawn=replicates)
+        out[name] = Value(value, n, drawn=replicates, clusters=len(set(tasks)))
     return out
 
 

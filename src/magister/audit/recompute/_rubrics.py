@@ -13,7 +13,7 @@ from magister.audit.recompute._arena_board import hold_cells
 from magister.audit.recompute._copies import hold_csv, hold_json, hold_lines, plain
 from magister.audit.recompute._ledger import Ledger, Sheet
 from magister.audit.recompute._objective import hold_objective
-from magister.audit.recompute._project import MissingError, Project
+from magister.audit.recompute._project import Project
 from magister.audit.recompute._rows import read_replies
 from magister.audit.recompute._rubric_scores import (
     METRICS_KEY,
@@ -22,6 +22,7 @@ from magister.audit.recompute._rubric_scores import (
     STANDINGS_KEY,
     TOTALS_KEY,
     Standing,
+    hold_facts,
     hold_panel,
     hold_read,
     hold_standings,
@@ -52,11 +53,10 @@ def recompute_rubrics(project: Project, params: Params) -> None:
     """
     for name, one in params.rubrics.sets.items():
         policy = (one.judging or params.rubrics.judging).missing
-        try:
+        with project.part(f"data/rubrics/sets/{name}"):
             _hold_set(project, name, one, policy, (params.statistics.resamples, params.statistics.level))
-        except MissingError:
-            continue
-    _hold_board(project, list(params.rubrics.sets))
+    with project.part("results/rubrics.parquet"):
+        _hold_board(project, list(params.rubrics.sets))
 
 
 def _hold_set(
@@ -67,12 +67,12 @@ def _hold_set(
     for number in range(one.iterations + 1):
         at = f"{folder}/{number}"
         rubrics, decided = project.json(f"{at}/rubrics.json"), project.json(f"{at}/decisions.json")
-        scores.append(_scores(project, at, one.judges))
+        dialogues = project.table(f"{at}/dialogues.parquet")
+        scores.append(_scores(project, at, one.judges, dialogues))
         decisions.append(decided)
         agreements.append(project.sheet(f"{at}/agreement.parquet", AGREEMENT_KEY))
         diagnosis = project.sheet(f"{at}/diagnosis.parquet", DIAGNOSIS_KEY)
         transcripts = project.table(f"{at}/transcripts.parquet")
-        dialogues = project.table(f"{at}/dialogues.parquet")
         for scenario, rubric in rubrics.items():
             if rubric.get("status") == "frozen":
                 continue
@@ -154,14 +154,17 @@ def hold_best(
     standings.align(ledger, keys, "a row per model and dimension")
 
 
-def _scores(project: Project, folder: str, judges: list[str]) -> pa.Table:
-    """Scores of all judges, each held against its replies."""
+def _scores(project: Project, folder: str, judges: list[str], dialogues: pa.Table) -> pa.Table:
+    """Scores of all judges, each held against its replies and the dialogues that it scored."""
     parts = []
+    columns = [dialogues[name].to_pylist() for name in ("dialogue_id", "task_id", "model", "held_out")]
+    facts = {name: rest for name, *rest in zip(*columns, strict=True)}
     for name in judges:
         sheet = project.sheet(f"{folder}/judge/{name}.scores.parquet", SCORES_KEY)
         replies = read_replies(project, f"{folder}/judge/{name}.responses.jsonl")
         repairs = read_replies(project, f"{folder}/repair/{name}.responses.jsonl")
         hold_read(project.ledger, sheet, replies, repairs)
+        hold_facts(project.ledger, sheet, {name: tuple(rest) for name, rest in facts.items()})
         parts.append(sheet.table)
     return pa.concat_tables(parts, promote_options="default")
 
@@ -221,28 +224,17 @@ def _beside(agreement: Sheet, decisions: list[Row], scores: pa.Table) -> dict[st
 def _hold_board(project: Project, sets: list[str]) -> None:
     """Cells of the board and its copies."""
     folders = {name: f"data/rubrics/sets/{name}" for name in sets}
-    try:
-        board = project.sheet("results/rubrics.parquet", BOARD_KEY)
-        parts = {name: project.table(f"{folder}/standings.parquet") for name, folder in folders.items()}
-    except MissingError:
-        return
+    board = project.sheet("results/rubrics.parquet", BOARD_KEY)
+    parts = {name: project.table(f"{folder}/standings.parquet") for name, folder in folders.items()}
     hold_cells(project.ledger, board, parts, BOARD_KEY, "set")
     hold_csv(project, "results/rubrics.csv", board.table, BOARD_KEY)
-    try:
+    with project.part("results/rubrics_beside.json"):
         wanted = {name: project.json(f"{folder}/beside.json") for name, folder in folders.items()}
-        seen = project.json("results/rubrics_beside.json")
-        hold_json(
-            project.ledger,
-            "results/rubrics_beside.json",
-            seen,
-            wanted,
-            "copies: what stands beside the board",
-        )
-        text = project.text("results/rubrics.md")
-        hold_lines(project.ledger, "results/rubrics.md", text, board_lines(board.table.to_pylist()),
-                   "copies: the page shows the board's numbers")  # fmt: skip
-    except MissingError:
-        return
+        seen, check = project.json("results/rubrics_beside.json"), "copies: what stands beside the board"
+        hold_json(project.ledger, "results/rubrics_beside.json", seen, wanted, check)
+    with project.part("results/rubrics.md"):
+        text, check = project.text("results/rubrics.md"), "copies: the page shows the board's numbers"
+        hold_lines(project.ledger, "results/rubrics.md", text, board_lines(board.table.to_pylist()), check)
 
 
 def board_lines(rows: list[Row]) -> list[tuple[str, str, list[str]]]:

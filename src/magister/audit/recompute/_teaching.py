@@ -17,9 +17,10 @@ from magister.audit.recompute._crossed import (
 from magister.audit.recompute._draws import REDRAWS, Draws
 from magister.audit.recompute._league_metrics import KEY, Held, hold_group, left_over, missing_own
 from magister.audit.recompute._ledger import Ints, Ledger, Sheet
-from magister.audit.recompute._project import MissingError, Project
+from magister.audit.recompute._project import Project
 from magister.audit.recompute._rows import (
     Reply,
+    hold_asked,
     hold_correct,
     hold_guides,
     hold_join,
@@ -44,10 +45,8 @@ def recompute_teaching(project: Project, params: Params) -> None:
         params: of the project.
     """
     for name, league in played_leagues(params.teaching, params.items.variants).items():
-        try:
+        with project.part(f"data/teaching/{name}"):
             _League(project, name, league, params.teaching.policy).hold()
-        except MissingError:
-            continue
     hold_board(project, list(params.teaching.leagues))
 
 
@@ -91,6 +90,7 @@ class _League:
                 sheet = self.project.sheet(f"{self.folder}/{folder}/{name}.parquet", key)
                 asked = None
                 if "asked" in sheet.table.column_names:
+                    hold_asked(self.ledger, sheet)
                     asked = np.flatnonzero(sheet.numbers("asked") == 1)
                 hold_replies(self.ledger, sheet, replies_beside(self.project, sheet.path, files), asked)
                 hold_correct(self.ledger, sheet, known, asked)
@@ -243,18 +243,11 @@ def _hold_places(
 
 def _settings(ledger: Ledger, tables: dict[str, Sheet], policy: str) -> tuple[int, float] | None:
     """Resamples and level of all rows of all tables, which are one; the policy is that of the parameters."""
-    found: dict[str, set[float]] = {"resamples": set(), "level": set(), "seed": set()}
     for sheet in tables.values():
-        for name, values in found.items():
-            values |= set(sheet.numbers(name).tolist())
+        ledger.uniform(sheet, ("resamples", "level", "seed"))
         off = sheet.texts("policy") != policy
         ledger.refuse(sheet, "policy", np.asarray(off, dtype=bool), "settings: the policy of the parameters",
                       sheet.texts("policy"), policy)  # fmt: skip
-    for name, values in found.items():
-        for sheet in tables.values() if len(values) > 1 else ():
-            seen = sheet.numbers(name)
-            usual = _usual(seen)
-            ledger.refuse(sheet, name, seen != usual, "settings: one for all rows", seen, str(usual))
     sheet = tables["metrics"]
     if not len(sheet):
         ledger.add(sheet.path, "", "rows: metrics of a league", "no rows", "a row per metric and slice")

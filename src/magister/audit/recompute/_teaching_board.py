@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from magister.audit.recompute._copies import bracketed, hold_csv, hold_json, hold_lines, percent, plain
 from magister.audit.recompute._league_metrics import KEY
 from magister.audit.recompute._ledger import Ledger, Sheet
-from magister.audit.recompute._project import MissingError, Project
+from magister.audit.recompute._project import Project
 
 BOARD_KEY = ("league", "arm", "teacher")
 METRICS = ("CA", "AA", "JA", "GA", "RA", "net_CA", "headroom", "CA_masked")
@@ -31,35 +31,20 @@ def hold_board(project: Project, leagues: Sequence[str]) -> None:
         project: the files.
         leagues: whose rows are published.
     """
-    try:
+    with project.part(_BOARD):
         board = project.sheet(_BOARD, BOARD_KEY)
         metrics = project.tables([f"data/teaching/{name}/metrics.parquet" for name in leagues])
         standings = project.tables([f"data/teaching/{name}/standings.parquet" for name in leagues])
-    except MissingError:
-        return
-    hold_cells(project.ledger, board, metrics, standings)
-    rows = board.table.to_pylist()
-    hold_csv(project, "results/teaching.csv", board.table, BOARD_KEY)
-    _hold_charts(project, rows, metrics)
-    try:
-        seen = project.json("results/metrics.json")
-        hold_json(
-            project.ledger,
-            "results/metrics.json",
-            seen,
-            _numbers(rows),
-            "copies: the JSON says what the board says",
-        )
-    except MissingError:
-        pass
-    try:
-        text = project.text("results/teaching.md")
-        wanted = _lines(rows)
-        hold_lines(
-            project.ledger, "results/teaching.md", text, wanted, "copies: the page shows the board's numbers"
-        )
-    except MissingError:
-        pass
+        hold_cells(project.ledger, board, metrics, standings)
+        rows = board.table.to_pylist()
+        hold_csv(project, "results/teaching.csv", board.table, BOARD_KEY)
+        _hold_charts(project, rows, metrics)
+        with project.part("results/metrics.json"):
+            seen, check = project.json("results/metrics.json"), "copies: the JSON says what the board says"
+            hold_json(project.ledger, "results/metrics.json", seen, _numbers(rows), check)
+        with project.part("results/teaching.md"):
+            text, check = project.text("results/teaching.md"), "copies: the page shows the board's numbers"
+            hold_lines(project.ledger, "results/teaching.md", text, _lines(rows), check)
 
 
 def hold_cells(ledger: Ledger, board: Sheet, metrics: pa.Table, standings: pa.Table) -> None:
