@@ -166,7 +166,7 @@ def test_a_model_behind_an_endpoint_is_never_asked_in_a_replay(
     replaying(folder, monkeypatch)
     model = ModelConfig(engine="openai", served_name="s", base_url="http://127.0.0.1:9/v1")
     with pytest.raises(
-        UserError, match=r"a/task: replay, .* model 'm' .*begins 'first words.* Nothing was asked"
+        UserError, match=r"a/task: replay, .* model 'm' .*'first words of it'. Nothing was asked"
     ):
         answered(model, folder)
 

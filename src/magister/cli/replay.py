@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -134,6 +135,12 @@ def _lines(done: Replay, found: Comparison, notes: list[dict[str, Any]]) -> Iter
     for kind, title in _TITLES.items():
         some = [one for one in found.differences if one.kind == kind]
         if not some:
+            continue
+        if kind == "missing":
+            # One step that stopped is the reason of them all; it is named above.
+            folders = Counter("/".join(one.path.split("/")[:-1][:2]) for one in some)
+            places = ", ".join(f"{folder} ({count})" for folder, count in sorted(folders.items()))
+            yield f"{title}: {counted(len(some), 'file')}: {places}"
             continue
         yield f"{title}: {counted(len(some), 'file')}"
         causes: dict[tuple[str, str], list[str]] = {}

@@ -32,11 +32,12 @@ class ReplayEngine:
             return
         first = requests[0]
         said = " ".join(str(first["body"]["messages"][-1].get("content")).split())
+        words = repr(said) if len(said) <= 2 * _SHOWN else f"{said[:_SHOWN]!r} ... {said[-_SHOWN:]!r}"
         raise UserError(
             f"{self._task}: replay, and the store has no answer of model {self._name!r} to {len(requests)} "
-            f"request(s). The first is {first['custom_id']}: it begins {said[:_SHOWN]!r} and ends "
-            f"{said[-_SHOWN:]!r}. Nothing was asked. To record answers, run with the model at hand "
-            "(`llm.replay: false`), then `magister record`; or take a store or a record that has them."
+            f"request(s). The first is {first['custom_id']}: {words}. Nothing was asked. To record answers, run with "
+            "the model at hand (`llm.replay: false`), then `magister record`; or take a store or a record that has "
+            "them."
         )
 
     def close(self) -> None:
