@@ -72,8 +72,9 @@ def test_quantiles_of_two_sets_of_draws_agree_within_what_chance_allows(
 
 def test_a_quantile_of_another_probability_is_not_within_it() -> None:
     low, high = tail_share(0.1, 10_000, 1000)
-    assert 0.03 < low < 0.1 < high < 0.2
-    assert tail_share(0.025, 10_000, 1000)[1] < 0.07
+    assert 0.02 < low < 0.1 < high < 0.2
+    assert tail_share(0.9, 10_000, 1000) == pytest.approx((1 - high, 1 - low))
+    assert tail_share(0.025, 10_000, 1000)[1] < 0.1
 
 
 def test_a_share_of_resamples_may_differ_by_chance_and_not_by_more() -> None:
