@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,16 @@ import pytest
 import yaml
 
 from magister.config.params import Params
+from magister.pipeline import read_jobs
 from magister.pipeline._bridge import SECTIONS
 from magister.provenance import code_files
 from tests.two_engines.conftest import (
     ROOT,
     RUBRIC_PLAYERS,
-    Project,
+    make_project,
     tiny_arena,
     tiny_diagnosis,
+    tiny_params,
     tiny_rubrics,
     write_tiny_matrix,
     write_tiny_scenario,
@@ -60,25 +61,42 @@ def within(path: str, places: list[str]) -> bool:
     return any(Path(path).is_relative_to(place) for place in places)
 
 
+@dataclass(frozen=True)
+class Output:
+    """A file that a run would make.
+
+    Attributes:
+        path: from the project's folder.
+        rule: which makes it.
+        inputs: what it is made from, source files too.
+    """
+
+    path: str
+    rule: str
+    inputs: list[str]
+
+
 @pytest.fixture(scope="module")
-def summary(built: Project, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
-    """What `snakemake -D` says of every output."""
-    project = built.copy(tmp_path_factory.mktemp("summary") / "project")
+def summary(tmp_path_factory: pytest.TempPathFactory) -> list[Output]:
+    """What a run of a project with every module would make."""
+    params = tiny_params()
     players = {"one": "responder", "other": "responder", "referee": "pair_judge"} | RUBRIC_PLAYERS
-    for name, script in players.items():
-        project.edit(f"models.{name}", {"engine": "scripted", "script": script})
-    project.edit("embedders", {"words": {"engine": "hashed"}})
-    project.edit("arena", tiny_arena())
-    project.edit("diagnosis", tiny_diagnosis())
+    params["models"] |= {name: {"engine": "scripted", "script": script} for name, script in players.items()}
+    params |= {
+        "embedders": {"words": {"engine": "hashed"}},
+        "arena": tiny_arena(),
+        "diagnosis": tiny_diagnosis(),
+        "rubrics": tiny_rubrics(),
+    }
+    project = make_project(tmp_path_factory.mktemp("summary") / "project", params)
     write_tiny_matrix(project.path)
-    project.edit("rubrics", tiny_rubrics())
     write_tiny_scenario(project.path)
     (project.path / "data/annotations/ann.csv").write_text("comparison_id,winner\nold,1\n", encoding="utf-8")
-    # Of a file that is not there nothing is said.
-    project.snakemake()
-    text = project.snakemake("-D").text
-    table = text[text.index("output_file\t") :]
-    return list(csv.DictReader(io.StringIO(table), delimiter="\t"))
+    return [
+        Output(path, job.rule, [*job.inputs, *job.code])
+        for job in read_jobs(project.path)
+        for path in job.outputs
+    ]
 
 
 def test_there_is_a_stage_for_every_module_and_its_command_names_its_rules() -> None:
@@ -92,29 +110,24 @@ def test_there_is_a_stage_for_every_module_and_its_command_names_its_rules() -> 
     assert gates == {name for stage in STAGES for name in rules_of(stage) if name.startswith("validate_")}
 
 
-def test_every_output_lies_in_the_folder_of_its_stage(summary: list[dict[str, str]]) -> None:
-    assert len(summary) > 40
+def test_every_output_lies_in_the_folder_of_its_stage(summary: list[Output]) -> None:
+    assert len(summary) > 400
     for row in summary:
-        owners = [stage for stage in STAGES if within(row["output_file"], STAGES[stage]["outs"])]
-        assert len(owners) == 1, row["output_file"]
-        assert row["rule"] in rules_of(owners[0]), row["output_file"]
+        owners = [stage for stage in STAGES if within(row.path, STAGES[stage]["outs"])]
+        assert len(owners) == 1, row.path
+        assert row.rule in rules_of(owners[0]), row.path
 
 
-def test_every_input_is_a_dependency_or_made_by_the_stage(summary: list[dict[str, str]]) -> None:
+def test_every_input_is_a_dependency_or_made_by_the_stage(summary: list[Output]) -> None:
     for row in summary:
-        stage = next(stage for stage in STAGES if within(row["output_file"], STAGES[stage]["outs"]))
-        for name in row["input-file(s)"].split(","):
-            assert within(name, [*STAGES[stage]["deps"], *STAGES[stage]["outs"]]), (stage, row["rule"], name)
+        stage = next(stage for stage in STAGES if within(row.path, STAGES[stage]["outs"]))
+        for name in row.inputs:
+            assert within(name, [*STAGES[stage]["deps"], *STAGES[stage]["outs"]]), (stage, row.rule, name)
 
 
-def test_no_dependency_is_one_that_nothing_reads(summary: list[dict[str, str]]) -> None:
+def test_no_dependency_is_one_that_nothing_reads(summary: list[Output]) -> None:
     for stage in STAGES:
-        read = {
-            name
-            for row in summary
-            if within(row["output_file"], STAGES[stage]["outs"])
-            for name in row["input-file(s)"].split(",")
-        }
+        read = {name for row in summary if within(row.path, STAGES[stage]["outs"]) for name in row.inputs}
         scripts = [path for path in (ROOT / "scripts").glob("*/*.py") if path.stem in rules_of(stage)]
         for script in scripts:
             read |= set(code_files(".".join(script.relative_to(ROOT).with_suffix("").parts), ROOT))
