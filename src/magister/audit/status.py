@@ -26,7 +26,8 @@ MAIN = {
     "ablations": ("ablations",),
     "arena": ("votes",),
     "diagnosis": ("response_matrix",),
-    "boards": ("teaching_board", "arena_board", "mastery_board"),
+    "rubrics": ("rubric_scores",),
+    "boards": ("teaching_board", "arena_board", "mastery_board", "rubrics_board"),
 }
 """Tables that a module is about: the rows of these are its rows."""
 _REQUESTS, _RESPONSES = ".requests.jsonl", ".responses.jsonl"
