@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from magister.audit.recompute import recompute_boards
 from magister.provenance import file_md5, read_lineage
 from magister.teaching.metrics import check_identities
 
@@ -52,6 +53,12 @@ def test_every_teacher_stands_on_the_board(league: Project) -> None:
     assert taught == {"judge-80", "always-wrong", "always-right", "teller", "silent"}
     assert (league.path / "results/teaching.csv").read_text().count("\n") == len(board) + 1
     assert "judge-80" in (league.path / "results/teaching.md").read_text()
+
+
+def test_every_cell_of_its_board_is_recomputed(league: Project) -> None:
+    found = recompute_boards(league.path)
+    assert found.findings == []
+    assert found.counted["teaching"] > 100_000
 
 
 def test_identities_hold_on_its_trajectories(league: Project) -> None:

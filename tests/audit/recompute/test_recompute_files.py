@@ -149,7 +149,10 @@ def test_a_changed_word_is_found_and_named(
 ) -> None:
     table = pq.read_table(project / path)
     said = table[column].to_pylist()
-    row = next(k for k in range(len(said) // 3, len(said)) if said[k] not in (word, None, ""))
+    # Letters of Elo hang on resamples, of which there are few here.
+    system = table["system"].to_pylist() if "system" in table.column_names else ["bradley_terry"] * len(said)
+    free = [k for k in range(len(said)) if said[k] not in (word, None, "") and system[k] == "bradley_terry"]
+    row = free[len(free) // 3]
     trees.rewrite(project, path, trees.with_cell(table, row, column, word))
     findings = found_in(project, module, path)
     assert any(finding.place.endswith(f": {column}") and word in finding.seen for finding in findings), (

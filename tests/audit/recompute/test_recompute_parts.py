@@ -37,6 +37,7 @@ from magister.audit.recompute._strength import (
     gradient,
     strengths,
 )
+from magister.provenance import code_files
 
 ONE = np.ones((1, 4))
 
@@ -274,3 +275,9 @@ def test_places_of_rows_name_the_whole_key() -> None:
     assert sheet.place(1, "v") == "a y, b 2: v"
     assert sheet.find([("y", 2), ("y", 3)]).tolist() == [1, -1]
     assert all(one != two for one, two in pairwise([sheet.place(0), sheet.place(1)]))
+
+
+def test_nothing_that_made_the_numbers_is_imported() -> None:
+    root = Path(__file__).resolve().parents[3]
+    packages = {Path(name).parts[2] for name in code_files("magister.audit.recompute", root)}
+    assert packages == {"__init__.py", "errors.py", "config", "audit"}

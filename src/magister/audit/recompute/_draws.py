@@ -266,6 +266,7 @@ def hold_ranks(
     *,
     first: bool = True,
     shifts: Sequence[tuple[Ints, Ints, Ints, Ints]] = (),
+    slack: float = 1e-9,
 ) -> None:
     """Ends of rank intervals and shares of first places against our own resamples.
 
@@ -280,16 +281,17 @@ def hold_ranks(
         shifts: each `above`, `below`, `better`, `worse` of each model: how many others may stand above or below it
             whatever resamples say, and how many certainly do; ranks are widened by the first two and held to the
             others. With several, an end may be that of any.
+        slack: scores no further apart may share a rank or not: they may be equal but for rounding.
     """
-    ranks = ranked(drawn)
-    count = ranks.shape[1]
+    best, worst = _rank_range(drawn, slack)
+    count = drawn.shape[1]
     for column, probability in (("rank_low", tail), ("rank_high", 1 - tail)):
         seen = sheet.numbers(column)[rows]
         there = ~np.isnan(seen)
-        least, most = (
-            np.nanquantile(ranks, p, axis=0, method="inverted_cdf")
-            for p in tail_share(probability, resamples, len(ranks))
-        )
+        low, high = tail_share(probability, resamples, len(drawn))
+        # What none of our own resamples shows may be rare and yet among theirs.
+        least = _rank_at(best, low) if low > 0 else np.ones(count)
+        most = _rank_at(worst, high) if high < 1 else np.full(count, float(count))
         if shifts:
             moved = [_shifted(column, (least, most), shift, count) for shift in shifts]
             least = np.min([ends[0] for ends in moved], axis=0)
@@ -300,13 +302,27 @@ def hold_ranks(
         ledger.count("rank intervals: redrawn", int(there.sum()))
         ledger.refuse(sheet, column, there & off, "rank intervals: redrawn", seen, said, rows=rows)
     if first:
-        own = (ranks == 1).mean(axis=0)
+        own = (best == 1).mean(axis=0)
         seen = sheet.numbers("p_first")[rows]
-        low, high = share_range(own, len(ranks), resamples)
-        off = (seen < low - 1e-6) | (seen > high + 1e-6)
+        floor = share_range((worst == 1).mean(axis=0), len(drawn), resamples)[0]
+        ceiling = share_range(own, len(drawn), resamples)[1]
+        off = (seen < floor - 1e-6) | (seen > ceiling + 1e-6)
         said = np.array([f"about {value:.4f} by resamples of our own" for value in own], dtype=object)
         ledger.count("first places: redrawn", int((~np.isnan(seen)).sum()))
         ledger.refuse(sheet, "p_first", ~np.isnan(seen) & off, "first places: redrawn", seen, said, rows=rows)
+
+
+def _rank_at(ranks: Floats, share: float) -> Floats:
+    return np.asarray(np.nanquantile(ranks, share, axis=0, method="inverted_cdf"))
+
+
+def _rank_range(drawn: Floats, slack: float) -> tuple[Floats, Floats]:
+    """Best and worst rank of each score among those of its resample; scores within `slack` may stand either way."""
+    known = ~np.isnan(drawn)
+    above = np.stack([(drawn > column[:, None] + slack).sum(axis=1) for column in drawn.T], axis=1)
+    upto = np.stack([(drawn > column[:, None] - slack).sum(axis=1) for column in drawn.T], axis=1)
+    # A score is no further from itself than that.
+    return np.where(known, 1.0 + above, np.nan), np.where(known, 1.0 * np.maximum(upto, 1), np.nan)
 
 
 def _shifted(

@@ -46,6 +46,11 @@ class Ledger:
         if cells:
             self.cells[what] += int(cells)
 
+    def take(self, other: Ledger) -> None:
+        """Add what another ledger has."""
+        self.findings += other.findings
+        self.cells.update(other.cells)
+
     def compare(
         self,
         sheet: Sheet,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from math import comb
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from scipy import stats
 
 from magister.audit.recompute._draws import REDRAWS, Draws, Published, hold_ends, student
@@ -18,6 +21,8 @@ from magister.audit.recompute._strength import POINTS, Season, strengths
 MEASURES = ("decisive", "vote_agreement", "pair_agreement", "width", "relative_width")
 ARMS = ("discrepant", "random")
 _COLUMNS = (*ARMS, "difference")
+# Ratings, in points, that are no further apart are level but for rounding; so many pairs may be.
+_LEVEL, _MOST_LEVEL = 1e-6, 3
 
 
 @dataclass(frozen=True)
@@ -58,9 +63,26 @@ def hold_lift(
     ledger.uniform(sheet, ("resamples", "level", "seed"))
     for scope, some in scopes.items():
         coded = _coded(some)
-        order = pooled_order(coded)
-        _hold_votes(ledger, sheet, scope, coded, order, redraws)
-        _hold_pairs(ledger, sheet, scope, coded, order, redraws)
+        tried = [_held(sheet, scope, coded, order, redraws) for order in _orders(coded)]
+        ledger.take(min(tried, key=lambda one: len(one.findings)))
+
+
+def _held(sheet: Sheet, scope: str, votes: Votes, order: Floats, redraws: int) -> Ledger:
+    """What is found in a scope, given which model of each pair the others put first."""
+    ledger = Ledger("arena")
+    _hold_votes(ledger, sheet, scope, votes, order, redraws)
+    _hold_pairs(ledger, sheet, scope, votes, order, redraws)
+    return ledger
+
+
+def _orders(votes: Votes) -> Iterator[Floats]:
+    """Orders of pairs; where two models are level but for rounding, rounding says which is first, and any will do."""
+    order, level = pooled_order(votes)
+    open_pairs = np.flatnonzero(level)[:_MOST_LEVEL]
+    for signs in product((0.0, 1.0, -1.0), repeat=open_pairs.size):
+        found = order.copy()
+        found[open_pairs] = signs
+        yield found
 
 
 def _coded(votes: pa.Table) -> Votes:
@@ -102,13 +124,15 @@ def _counts(votes: Votes, mine: Any) -> tuple[Floats, Floats]:
     )
 
 
-def pooled_order(votes: Votes) -> Floats:
-    """Which model of each pair the votes on all other pairs put first: 1, -1, 0 for level, NaN for unknown."""
+def pooled_order(votes: Votes) -> tuple[Floats, NDArray[np.bool_]]:
+    """Which model of each pair the votes on all other pairs put first: 1, -1, 0 where level; and which are."""
     games, points = _counts(votes, np.ones(votes.pair.size, dtype=bool))
     keep = 1 - np.eye(len(votes.pairs))
-    rating = np.round(_rated(votes, keep * games, keep * points), 9)
+    rating = _rated(votes, keep * games, keep * points)
     at = np.arange(len(votes.pairs))
-    return np.asarray(np.sign(rating[at, votes.pairs[:, 0]] - rating[at, votes.pairs[:, 1]]))
+    gap = rating[at, votes.pairs[:, 0]] - rating[at, votes.pairs[:, 1]]
+    level = np.abs(gap) <= _LEVEL
+    return np.where(level, 0.0, np.sign(gap)), np.asarray(level)
 
 
 def _hold_votes(ledger: Ledger, sheet: Sheet, scope: str, votes: Votes, order: Floats, redraws: int) -> None:

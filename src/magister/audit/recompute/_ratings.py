@@ -10,6 +10,7 @@ import numpy as np
 from scipy import special
 
 from magister.audit.recompute._draws import (
+    ERRORS,
     Published,
     adjusted,
     hold_ends,
@@ -41,12 +42,12 @@ _STIFF = 10.0
 # Ratings and errors are published with six decimals.
 _DECIMALS = 2e-6
 _STILL = 1e-5
+# Ratings of a resample that are no further apart may be equal.
+_LEVEL = 1e-3
 # Relative to 1000 points.
 _SLACK = {"Elo": ELO_TOLERANCE_STIFF / 1000, "Bradley-Terry": 1e-6}
 # Resamples of larger leagues would take longer than everything else together.
 _STIFFEST, _LARGEST = 300.0, 80
-# Holm's p of a test by resamples may be off by so much that a letter could be another.
-_UNSURE = 5.0
 
 
 @dataclass(frozen=True)
@@ -337,10 +338,10 @@ def _hold_intervals(
         model = still & ~(unbounded | few)
         if model.any():
             _hold_model(ledger, sheet, rows[model], part, model, tails[model], plan)
-        p, told = _elo_tests(scope, part, drawn, p, still, sheet.numbers("rating")[rows])
+        tests = _elo_tests(scope, part, drawn, p, (still, sheet.numbers("rating")[rows]), plan)
     else:
-        told = np.ones_like(p, dtype=bool)
-    _hold_order(ledger, sheet, rows, scope, part, drawn, p, told, still if elo else unvaried, plan)
+        tests = p, p
+    _hold_order(ledger, sheet, rows, scope, part, drawn, tests, still if elo else unvaried, plan)
 
 
 def _hold_profile(ledger: Ledger, sheet: Sheet, rows: Ints, part: Part, plan: Plan, *, elo: bool) -> None:
@@ -402,9 +403,19 @@ def _hold_model(
 
 
 def _elo_tests(
-    scope: Scope, part: Part, drawn: Floats, p: Floats, still: Bools, rating: Floats
-) -> tuple[Floats, Bools]:
-    """p of pairs by Elo, and which of them are exact: those that resamples cannot move rest on the likelihood."""
+    scope: Scope, part: Part, drawn: Floats, p: Floats, given: tuple[Bools, Floats], plan: Plan
+) -> tuple[Floats, Floats]:
+    """Least and greatest p of pairs by Elo, (k, k) each: those that resamples cannot move rest on the likelihood.
+
+    Args:
+        scope: of the part.
+        part: k models.
+        drawn: ratings on our resamples.
+        p: by Bradley-Terry.
+        given: models that resamples do not move, and the published ratings.
+        plan: of the table.
+    """
+    still, rating = given
     trusted = ~(part.open_low | part.open_high | still | (part.units < 2))
     both = trusted[:, None] & trusted[None, :]
     covariance = np.atleast_2d(np.cov(drawn.T))
@@ -416,10 +427,14 @@ def _elo_tests(
         below = unit**2 / freedom + added**2 / max(scope.people.stratum.size - 1, 1)
         freedom = np.where(below > 0, (unit + added) ** 2 / np.where(below > 0, below, 1.0), freedom)
     least = np.minimum(freedom[:, None], freedom[None, :])
-    t = np.abs(rating[:, None] - rating[None, :]) / np.sqrt(np.maximum(variance, _STILL**2))
-    by_elo = np.minimum(2 * special.stdtr(least, -t), 1.0)
+    # Both variances are estimates from resamples; that far they may lie apart.
+    apart = min(ERRORS * np.sqrt(2 * (1 / max(plan.resamples, 1) + 1 / len(drawn))), 0.9)
     use = both & (variance > _STILL**2)
-    return np.where(use, by_elo, p), ~use
+    out = []
+    for share in (1 - apart, 1 + apart):
+        t = np.abs(rating[:, None] - rating[None, :]) / np.sqrt(np.maximum(variance, _STILL**2) * share)
+        out.append(np.where(use, np.minimum(2 * special.stdtr(least, -t), 1.0), p))
+    return out[0], out[1]
 
 
 def _hold_order(
@@ -429,8 +444,7 @@ def _hold_order(
     scope: Scope,
     part: Part,
     drawn: Floats,
-    p: Floats,
-    exact: Bools,
+    tests: tuple[Floats, Floats],
     still: Bools,
     plan: Plan,
 ) -> None:
@@ -440,13 +454,11 @@ def _hold_order(
         return
     alpha = 1 - plan.level
     i, j = np.triu_indices(k, 1)
-    holm = adjusted(p[i, j])
-    near = ~exact[i, j] & (holm > alpha / _UNSURE) & (holm <= alpha * _UNSURE)
-    near |= np.abs(holm - alpha) <= 1e-6
-    if near.any():
-        # Holm's adjustment runs over all pairs: one that may be either leaves those behind it open too.
-        near |= ~exact[i, j] & (holm > alpha / _UNSURE)
-    told: list[bool | None] = [None if near[m] else bool(holm[m] <= alpha) for m in range(holm.size)]
+    holm, most = (adjusted(p[i, j]) for p in tests)
+    told: list[bool | None] = [
+        True if high <= alpha - 1e-6 else False if low > alpha + 1e-6 else None
+        for low, high in zip(holm.tolist(), most.tolist(), strict=True)
+    ]
     groups = [text or "" for text in sheet.texts("group")[rows].tolist()]
     pairs = list(zip(i.tolist(), j.tolist(), strict=True))
     ledger.count("ratings: letters of groups", len(pairs))
@@ -460,7 +472,7 @@ def _hold_order(
         return
     blind = part.open_low | part.open_high | still
     rating = sheet.numbers("rating")[rows]
-    unsure = (blind[:, None] | blind[None, :]) & ~(p <= alpha) & ~np.eye(k, dtype=bool)
+    unsure = (blind[:, None] | blind[None, :]) & ~(tests[0] <= alpha) & ~np.eye(k, dtype=bool)
     above = (unsure & (rating[None, :] >= rating[:, None])).sum(axis=1)
     below = (unsure & (rating[None, :] <= rating[:, None])).sum(axis=1)
     shifts = []
@@ -473,7 +485,7 @@ def _hold_order(
     count = scope.units
     t = special.stdtrit(max(count - 1, 1), 0.5 + plan.level / 2)
     tail = float(special.ndtr(-np.sqrt(count / max(count - 1, 1)) * t))
-    hold_ranks(ledger, sheet, rows, drawn.round(6), tail, plan.resamples, shifts=shifts)
+    hold_ranks(ledger, sheet, rows, drawn, tail, plan.resamples, shifts=shifts, slack=_LEVEL)
     first = sheet.numbers("p_first")[rows]
     ledger.refuse(sheet, "p_first", np.isnan(first) != blind, "ratings: first places where resamples tell", first,
                   "a share where resamples can move the model, null elsewhere", rows=rows)  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from magister.audit.recompute._chance import share_range
 from magister.audit.recompute._draws import (
     REDRAWS,
     SEED,
@@ -32,7 +33,7 @@ STANDINGS_KEY = ("scenario", "model", "dim")
 OVERALL = "overall"
 _SCORED = ("ok", "vetoed")
 _FACTS = ("task_id", "model", "held_out")
-_FLIPS, _EXACT, _UNSURE = 2000, 13, 5.0
+_FLIPS, _EXACT = 2000, 13
 Rubric = Mapping[str, Any]
 
 
@@ -375,12 +376,15 @@ def _hold_order(
         hold_ranks(ledger, sheet, some, drawn, (1 - level) / 2, resamples, first=False)
     pairs = list(combinations(range(len(present)), 2))
     tested = [sign_test(by_task[:, a] - by_task[:, b], resamples) for a, b in pairs]
-    p = adjusted(np.array([one for one, _ in tested], dtype=np.float64))
-    exact = all(two for _, two in tested)
+    p = np.array([one for one, _ in tested], dtype=np.float64)
+    exact = np.array([two for _, two in tested], dtype=bool)
+    low, high = share_range(p, _FLIPS, resamples)
+    ends = (low - 1.5 / max(resamples, 1), high + 1.5 / max(resamples, 1))
+    least, most = (adjusted(np.where(exact | np.isnan(p), p, np.clip(end, 0, 1))) for end in ends)
     alpha = 1 - level
     told: list[bool | None] = [
-        (None if not exact and alpha / _UNSURE < one <= alpha * _UNSURE else bool(one <= alpha))
-        for one in p.tolist()
+        True if two <= alpha + 1e-9 else None if one <= alpha else False
+        for one, two in zip(least.tolist(), most.tolist(), strict=True)
     ]
     groups = [text or "" for text in sheet.texts("group")[some].tolist()]
     ledger.count("standings: letters of groups", len(pairs))
@@ -389,7 +393,7 @@ def _hold_order(
         seen = f"{groups[a] or 'none'} and {groups[b] or 'none'} of {models[present[b]]}"
         wanted = "no letter in common" if told[k] else "a letter in common"
         ledger.add(sheet.path, sheet.place(int(some[a]), "group"), "standings: letters of groups", seen,
-                   f"{wanted}: Holm's p is {p[k]:.4g}")  # fmt: skip
+                   f"{wanted}: Holm's p is about {most[k]:.4g}")  # fmt: skip
 
 
 def sign_test(gap: Floats, flips: int) -> tuple[float, bool]:
