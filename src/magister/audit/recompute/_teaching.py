@@ -131,6 +131,10 @@ class _League:
         same = {name: name for name in ("status", "answer", "correct", "request_id")}
         renamed = blind.rename_columns({"model": "student"})
         hold_join(ledger, begun, renamed, same, ["student", "item_id"], "trajectories: the blind answer")
+        before = {"verdict": "none", "guide_status": "not_asked", "leak": "none", "guide_request_id": None}
+        for name, word in before.items():
+            wanted = np.full(len(begun), word, dtype=object)
+            ledger.compare(begun, name, wanted, "trajectories: no guide before the blind answer")
         hold_join(ledger, later, revised, same, list(_PLACE), "trajectories: the revised answer")
         said = {
             "verdict": "verdict",
