@@ -7,8 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from magister.audit.places import contract_of
+from magister.audit.promises import broken
 from magister.config.params import load_params
 from magister.jobs import count_jobs
 
@@ -124,6 +127,11 @@ def test_three_flawed_metrics_are_repaired_and_after_the_stop_nobody_is_called(r
     ]
     assert len(later) > 20
     assert all(path.read_bytes() == b"" for path in later)
+    for path in (repaired.path / SET).rglob("*.parquet"):
+        table = pq.read_table(path)
+        found = contract_of(table.schema)
+        assert found is not None, path
+        assert list(broken(table, found)) == [], path
     best = json.loads((repaired.path / f"{SET}/best.json").read_text(encoding="utf-8"))["sums"]
     assert best["iteration"] == stop
     board = repaired.table("results/rubrics.parquet")

@@ -40,7 +40,7 @@ TRANSCRIPTS = Contract(
     may_be_empty=True,
 )
 # A row per dialogue. `status` is that of its last turn, `ok` where that was cut short only; `n` counts turns of the
-# evaluated agent that can be scored, `truncated` turns that the reply limit cut.
+# evaluated agent that can be scored, `truncated` turns that the reply limit cut. After a stop nothing is played.
 DIALOGUES = Contract(
     "dialogues",
     _schema(
@@ -49,6 +49,7 @@ DIALOGUES = Contract(
     key=("dialogue_id",),
     allowed={"status": DIALOGUE_STATUSES, "stop_kind": STOP_KINDS},
     ranges=dict.fromkeys(("turns", "n", "truncated"), (0.0, 1e3)) | {"sample": (0.0, 1e6)},
+    may_be_empty=True,
 )
 
 RUBRICS_CONTRACTS = (DIALOGUE_ASKED, TRANSCRIPTS, DIALOGUES)
