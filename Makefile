@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV := $(VENV)/.ready-dev
 CORES ?= all
+# One more than cores: whole runs wait for files and servers now and then.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 .PHONY: run replay test lint format setup lock clean
 
@@ -20,7 +22,7 @@ replay: $(READY)
 
 ## test: the whole suite
 test: $(DEV)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(WORKERS)
 
 ## lint: style, types and the workflow's form
 lint: $(DEV)

@@ -20,6 +20,13 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("here", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
+LONG = ("two_engines", "e2e")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole runs go first: what is short fills the cores at the end."""
+    items.sort(key=lambda item: not set(LONG).intersection(item.path.parts))
+
 
 @pytest.fixture(scope="session")
 def weights() -> Path:
