@@ -16,8 +16,8 @@ from magister.wheels import fetch_wheel_file
 ROOT = Path(__file__).resolve().parents[1]
 
 # The same examples on every run of the continuous integration; new ones at every run elsewhere. No test is timed.
-settings.register_profile("ci", derandomize=True, deadline=None)
-settings.register_profile("here", deadline=None)
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("here", deadline=None, max_examples=60)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 LONG = ("two_engines", "e2e")
