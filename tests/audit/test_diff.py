@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from magister.audit.diff import Cause, Diff, diff
-from magister.audit.lock import folder_md5
 from magister.audit.snapshot import take_snapshot
 from magister.errors import UserError
+from magister.pipeline import folder_md5
 from magister.provenance import Lineage, file_md5, value_sha256, write_json, write_text
 
 GUIDE = "prompts/guide/v1.md"

@@ -15,13 +15,14 @@ import pytest
 import yaml
 
 from magister.audit.compare import Comparison, changes, compare
-from magister.audit.lock import folder_md5, read_lock
+from magister.audit.lock import read_lock
 from magister.audit.record import read_record, record, unpack
 from magister.audit.replay import Replay, bring_public_files, check_free, copy_project, put_here
 from magister.config.models import ModelConfig
 from magister.config.params import validate_params
 from magister.errors import UserError
 from magister.llm import Speaker, Store, fingerprint, write_requests
+from magister.pipeline import folder_md5
 from magister.provenance import Lineage, file_md5, value_sha256, write_json, write_sidecar
 
 OUTS = ("data/models", "data/teaching", "results")

@@ -13,16 +13,14 @@ import pyarrow.compute as pc
 from magister.arena.bradley_terry import Likelihood
 from magister.arena.elo import EloScale
 from magister.arena.votes import Votes, code_votes
-from magister.audit.card import Again, Cell, Mover, Movers, Number, Transcript
-from magister.audit.choosing import Coordinate, choose, nearest, refuse_unused
-from magister.audit.facts import Facts
+from magister.audit.card import Again, Cell, Facts, Mover, Movers, Number, Transcript
+from magister.audit.choosing import Coordinate, choose, refuse_unknown, refuse_unused
 from magister.audit.formulas import arena_formula
 from magister.audit.left_out import largest
 from magister.audit.project import Project
 from magister.audit.transcripts import response_of
 from magister.audit.votes_left_out import REFITTED, VotesLeftOut, votes_left_out
 from magister.display import visible
-from magister.errors import UserError
 
 BOARD = "results/arena.parquet"
 OVERALL, ALL = "overall", "all"
@@ -69,11 +67,7 @@ def find(project: Project, model: str, asked: Mapping[str, str], top: int) -> Fa
     refuse_unused(asked, COORDINATES, "arena")
     asked = {**asked, "metric": _ALIASES.get(asked["metric"].casefold(), asked["metric"])}
     board = project.table(BOARD)
-    names = sorted(set(board["model"].to_pylist()))
-    if model not in names:
-        raise UserError(
-            f"arena board: no model {model!r}. Expected one of {', '.join(nearest(names, model))}"
-        )
+    refuse_unknown(board["model"].to_pylist(), model, "arena")
     mine = board.filter(pc.equal(board["model"], model)).to_pylist()
     rows = [row | {"metric": row["system"], "in": row["league"], "slice": row["scope"]} for row in mine]
     row = choose(rows, COORDINATES, asked, f"arena, {model}")

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from magister.audit import arena, mastery, rubrics, teaching
-from magister.audit.card import Card, Cell
+from magister.audit.card import Card, Cell, Facts
 from magister.audit.choosing import nearest
-from magister.audit.facts import Facts
 from magister.audit.project import Project
 from magister.audit.sources import sources_of
 from magister.audit.trail import read_trail
@@ -66,19 +65,8 @@ def audit(root: Path, board: str, model: str, asked: Mapping[str, str], top: int
         warnings.append(
             f"{len(gone)} of the files behind it are not here, the first {gone[0]}; magister restore fetches them"
         )
-    return Card(
-        cell=found.cell,
-        number=found.number,
-        formula=found.formula,
-        counts=found.counts,
-        statuses=found.statuses,
-        beside=found.beside,
-        again=found.again,
-        movers=found.movers,
-        sources=sources,
-        commands=_commands(found.cell),
-        warnings=tuple(warnings),
-    )
+    own = vars(found) | {"warnings": tuple(warnings)}
+    return Card(**own, sources=sources, commands=_commands(found.cell))
 
 
 def _commands(cell: Cell) -> dict[str, str]:

@@ -196,9 +196,9 @@ class Source:
     problem: str = ""
 
 
-@dataclass(frozen=True)
-class Card:
-    """All of it.
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a board's own reader says of a number.
 
     Attributes:
         cell: which number.
@@ -209,8 +209,6 @@ class Card:
         beside: what the board says beside it (ranks, groups, support), as sentences.
         again: the number worked out again.
         movers: what moves it most.
-        sources: every file behind it, nearest to the board first.
-        commands: `audit`, `rebuild` and `verify`.
         warnings: what does not fit together.
     """
 
@@ -222,9 +220,20 @@ class Card:
     beside: tuple[str, ...]
     again: Again
     movers: Movers
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card(Facts):
+    """All of it.
+
+    Attributes:
+        sources: every file behind it, nearest to the board first.
+        commands: `audit`, `rebuild` and `verify`.
+    """
+
     sources: tuple[Source, ...]
     commands: Mapping[str, str]
-    warnings: tuple[str, ...]
 
     @property
     def md5(self) -> str:
@@ -233,7 +242,9 @@ class Card:
 
     def document(self) -> dict[str, Any]:
         """The card as a JSON value; docs/schemas/audit.schema.json says what it holds."""
-        return {"format": FORMAT, **_plain(asdict(self))}
+        fields = asdict(self)
+        warnings = fields.pop("warnings")
+        return {"format": FORMAT, **_plain(fields | {"warnings": warnings})}
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,6 +122,24 @@ def refuse_unused(asked: Mapping[str, str], coordinates: Sequence[Coordinate], b
     for name in sorted(set(asked) - known):
         told = ", ".join(f"{one.option} ({one.noun})" for one in coordinates if one.option.startswith("--"))
         raise UserError(f"--{name} says nothing on the {board} board; it has {told}")
+
+
+def refuse_unknown(models: Iterable[str], wanted: str, board: str) -> None:
+    """Refuse a model that is not on a board.
+
+    Args:
+        models: those on it, in any order, also more than once.
+        wanted: what the user says.
+        board: its name.
+
+    Raises:
+        UserError: it is not; names the nearest.
+    """
+    names = sorted(set(models))
+    if wanted not in names:
+        raise UserError(
+            f"{board} board: no model {wanted!r}. Expected one of {', '.join(nearest(names, wanted))}"
+        )
 
 
 def _natural(text: str) -> tuple[int, int, str]:

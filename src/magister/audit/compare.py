@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from magister.audit.content import apart, data_md5, named, read_table
-from magister.audit.lock import LOCK, folder_md5, read_lock
+from magister.audit.lock import LOCK, read_lock
 from magister.audit.record import Record, versions
 from magister.audit.replay import Replay
 from magister.audit.trail import Trail, read_trail
 from magister.config.params import read_yaml
 from magister.errors import UserError
-from magister.pipeline import DvcProject
+from magister.pipeline import MANIFEST, DvcProject, folder_md5, read_manifest
 from magister.pipeline._dvc import files_under, is_remnant
 from magister.provenance import SIDECAR_SUFFIX, file_md5, value_sha256
 
 WEIGHTS = "data/raw/models/"
 """What a replay neither reads nor makes."""
-MANIFEST = "artifacts.md5"
 ROUNDING = 1e-9
 """Fractions that are nearer than this, relative to their size, differ by rounding."""
 
@@ -152,10 +151,7 @@ def _hold_to_manifest(root: Path, result: Comparison, record: Record) -> None:
     path = root / MANIFEST
     if not path.is_file():
         return
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        md5, _, name = line.partition("  ")
-        if not name:
-            raise UserError(f"{MANIFEST}, line {number}: expected `md5  path`, found {line[:80]!r}.")
+    for name, md5 in read_manifest(path).items():
         output = record.outputs.get(name)
         if output is not None and output.md5 != md5:
             result.unlike.append(f"{name}: {MANIFEST} has md5 {md5}, the record {output.md5}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,21 +64,3 @@ def read_lock(root: Path) -> Lock | None:
     """
     path = root / LOCK
     return parse_lock(path.read_text(encoding="utf-8")) if path.is_file() else None
-
-
-def folder_md5(files: Mapping[str, str], folder: str) -> str:
-    """The md5 by which DVC knows a folder: that of the list of its files.
-
-    Args:
-        files: path -> md5, in any order; those of other folders are passed over.
-        folder: the folder.
-    """
-    start = f"{folder}/"
-    rows = [
-        {"md5": md5, "relpath": path.removeprefix(start)}
-        for path, md5 in files.items()
-        if path.startswith(start)
-    ]
-    rows.sort(key=lambda row: row["relpath"])
-    text = json.dumps(rows, sort_keys=True).encode()
-    return hashlib.md5(text, usedforsecurity=False).hexdigest() + ".dir"

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from magister.audit.card import Again, Cell, Mover, Movers, Number, Transcript
-from magister.audit.choosing import Coordinate, choose, nearest, refuse_unused
+from magister.audit.card import Again, Cell, Facts, Mover, Movers, Number, Transcript
+from magister.audit.choosing import Coordinate, choose, refuse_unknown, refuse_unused
 from magister.audit.evidence import Floats, weights_of_evidence, without_response
-from magister.audit.facts import Facts
 from magister.audit.formulas import mastery_formula
 from magister.audit.items import Items
 from magister.audit.left_out import largest
@@ -49,11 +48,7 @@ def find(project: Project, model: str, asked: Mapping[str, str], top: int) -> Fa
     """
     refuse_unused(asked, COORDINATES, "mastery")
     board = project.table(BOARD)
-    names = sorted(set(board["model"].to_pylist()))
-    if model not in names:
-        raise UserError(
-            f"mastery board: no model {model!r}. Expected one of {', '.join(nearest(names, model))}"
-        )
+    refuse_unknown(board["model"].to_pylist(), model, "mastery")
     mine = board.filter(pc.equal(board["model"], model)).to_pylist()
     chosen = choose(_candidates(mine), COORDINATES, asked, f"mastery, {model}")
     study, rows = chosen["in"], [row for row in mine if row["study"] == chosen["in"]]

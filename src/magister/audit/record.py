@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from magister.audit.content import data_md5, named, read_table
-from magister.audit.lock import LOCK, folder_md5, read_lock
+from magister.audit.lock import LOCK, read_lock
 from magister.audit.packing import SUFFIX, pack, read_packed, write_packed, write_store
 from magister.audit.trail import Artifact, Trail, read_trail
 from magister.config.embedders import EmbedderConfig
@@ -19,7 +19,7 @@ from magister.config.models import ModelConfig
 from magister.embeddings._rows import embedding_key
 from magister.errors import UserError
 from magister.llm import Row, Store, check_requests, read_requests, read_row
-from magister.pipeline import DvcProject
+from magister.pipeline import DvcProject, folder_md5
 from magister.pipeline._dvc import files_under, is_remnant
 from magister.provenance import value_sha256
 from magister.recorded import FILES, FOLDER, MODELS, pinned_path

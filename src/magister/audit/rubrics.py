@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from magister.audit.card import Again, Cell, Mover, Movers, Number, Transcript
-from magister.audit.choosing import Coordinate, choose, nearest, refuse_unused
-from magister.audit.facts import Facts
+from magister.audit.card import Again, Cell, Facts, Mover, Movers, Number, Transcript
+from magister.audit.choosing import Coordinate, choose, refuse_unknown, refuse_unused
 from magister.audit.formulas import rubrics_formula
 from magister.audit.left_out import largest
 from magister.audit.project import Project
@@ -45,11 +44,7 @@ def find(project: Project, model: str, asked: Mapping[str, str], top: int) -> Fa
     """
     refuse_unused(asked, COORDINATES, "rubrics")
     board = project.table(BOARD)
-    names = sorted(set(board["model"].to_pylist()))
-    if model not in names:
-        raise UserError(
-            f"rubrics board: no model {model!r}. Expected one of {', '.join(nearest(names, model))}"
-        )
+    refuse_unknown(board["model"].to_pylist(), model, "rubrics")
     mine = board.filter(pc.equal(board["model"], model)).to_pylist()
     rows = [row | {"metric": row["dim"], "in": row["set"], "slice": row["scenario"]} for row in mine]
     row = choose(rows, COORDINATES, asked, f"rubrics, {model}")
@@ -237,9 +232,8 @@ def _judged(project: Project, table: str, row: Mapping[str, Any], ids: Sequence[
     sources = project.inputs(table, "rubric_scores", ".scores.parquet", iteration=iteration)
     if not ids:
         return {}
-    for path in sources:
-        _add_turns(project, path, said)
-        break
+    if sources:
+        _add_turns(project, sources[0], said)
     for path in sources:
         judge = project.wildcards(path)["model"]
         filters = [("dialogue_id", "in", sorted(ids)), ("scenario", "==", row["scenario"])]

@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from magister.audit.card import Again, Cell, Mover, Movers, Number
-from magister.audit.choosing import Coordinate, choose, nearest, refuse_unused
-from magister.audit.facts import Facts
+from magister.audit.card import Again, Cell, Facts, Mover, Movers, Number
+from magister.audit.choosing import Coordinate, choose, refuse_unknown, refuse_unused
 from magister.audit.formulas import teaching_formula
 from magister.audit.items import Items, items_of
 from magister.audit.left_out import CONTROLS, LeftOut, Part, dialogues_left_out, largest
@@ -64,11 +63,7 @@ def find(project: Project, model: str, asked: Mapping[str, str], top: int) -> Fa
     tables = {project.wildcards(path)["league"]: path for path in project.inputs(BOARD, "teaching_metrics")}
     if not tables:
         project.input(BOARD, "teaching_metrics")
-    names = sorted(set(board["teacher"].to_pylist()))
-    if model not in names:
-        raise UserError(
-            f"teaching board: no model {model!r}. Expected one of {', '.join(nearest(names, model))}"
-        )
+    refuse_unknown(board["teacher"].to_pylist(), model, "teaching")
     rows = _candidates(project, tables, model)
     _refuse_unknown(board, model, asked["metric"], rows)
     row = choose(rows, COORDINATES, asked, f"teaching, {model}")

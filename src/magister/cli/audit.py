@@ -45,11 +45,16 @@ def _card(
     board: str,
     model: str,
     metric: str,
-    options: dict[str, str | int | None],
+    place: str | None,
+    part: str | None,
+    arm: str | None,
+    number: int | None,
+    annotators: str | None,
     top: int,
 ) -> Card:
     from magister.audit.audit import audit as find
 
+    options = {"in": place, "slice": part, "arm": arm, "round": number, "annotators": annotators}
     asked = {name: str(value) for name, value in options.items() if value is not None}
     return find(Path(), board, model, {"metric": metric, **asked}, top)
 
@@ -77,8 +82,7 @@ def audit(
         raise UserError("--json and --html: choose one")
     if html is not None:
         refuse_existing("--html", html)
-    options = {"in": place, "slice": part, "arm": arm, "round": number, "annotators": annotators}
-    card = _card(board, model, metric, options, top)
+    card = _card(board, model, metric, place, part, arm, number, annotators, top)
     if as_json:
         typer.echo(json.dumps(card.document(), ensure_ascii=False, indent=1, allow_nan=False))
     elif html is not None:
@@ -108,7 +112,6 @@ def cite(
     from magister.audit.citation import cite as line
     from magister.display import visible
 
-    options = {"in": place, "slice": part, "arm": arm, "round": number, "annotators": annotators}
-    card = _card(board, model, metric, options, 0)
+    card = _card(board, model, metric, place, part, arm, number, annotators, 0)
     git = revision(Path())
     typer.echo(visible(bibtex(card, git) if as_bibtex else line(card, git)))

@@ -367,12 +367,12 @@ def rewrite(root: Path, path: str, table: pa.Table) -> None:
     pq.write_table(table, root / path)
 
 
-def rewrite_text(root: Path, path: str, before: str, after: str) -> None:
-    """Put other words in place of some of a linked file, once."""
+def rewrite_text(root: Path, path: str, before: str, after: str, times: int = 1) -> None:
+    """Put other words in place of some of a linked file; -1: wherever they stand."""
     text = (root / path).read_text(encoding="utf-8")
     assert before in text, before
     (root / path).unlink()
-    (root / path).write_text(text.replace(before, after, 1), encoding="utf-8")
+    (root / path).write_text(text.replace(before, after, times), encoding="utf-8")
 
 
 def with_cell(table: pa.Table, row: int, column: str, value: Any) -> pa.Table:

@@ -217,9 +217,7 @@ def test_a_failed_call_that_counts_as_an_answer_is_found(module: str, project: P
 @pytest.mark.parametrize("module", ["arena"])
 def test_a_changed_verdict_of_a_judge_is_found_in_its_vote(module: str, project: Path) -> None:
     path = f"{_ARENA}/judge/jim.responses.jsonl"
-    text = (project / path).read_text(encoding="utf-8")
-    (project / path).unlink()
-    trees.write_text(project, path, text.replace("[[A]]", "[[tie]]"))
+    trees.rewrite_text(project, path, "[[A]]", "[[tie]]", times=-1)
     findings = found_in(project, module, f"{_ARENA}/votes/judge/jim.parquet")
     assert {finding.check for finding in findings} == {"votes: plain replies of judges, read again"}
 
@@ -227,9 +225,7 @@ def test_a_changed_verdict_of_a_judge_is_found_in_its_vote(module: str, project:
 @pytest.mark.parametrize("module", ["rubrics"])
 def test_a_changed_score_of_a_judge_is_found(module: str, project: Path) -> None:
     path = f"{_SET}/1/judge/bob.responses.jsonl"
-    text = (project / path).read_text(encoding="utf-8")
-    (project / path).unlink()
-    trees.write_text(project, path, text.replace('\\"score\\": 1', '\\"score\\": 4'))
+    trees.rewrite_text(project, path, '\\"score\\": 1', '\\"score\\": 4', times=-1)
     findings = found_in(project, module, f"{_SET}/1/judge/bob.scores.parquet")
     assert {finding.check for finding in findings} == {"scores: plain replies of judges, read again"}
     assert findings[0].expected == "4"

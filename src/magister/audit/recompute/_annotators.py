@@ -151,12 +151,18 @@ def _side(said: str | None) -> str | None:
     return said if said in ("a", "b", None) else _TIE
 
 
-def _with_people(rows: list[Vote]) -> Iterable[tuple[Key, Trials]]:
-    """Each annotator against the people on the same comparisons, a person against the others."""
+def _said_by_people(rows: list[Vote]) -> dict[str, Counter[str]]:
+    """How often people say what, by comparison."""
     people: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
         if row["who"][0] == "person":
             people[row["comparison"]][row["said"]] += 1
+    return people
+
+
+def _with_people(rows: list[Vote]) -> Iterable[tuple[Key, Trials]]:
+    """Each annotator against the people on the same comparisons, a person against the others."""
+    people = _said_by_people(rows)
     if not people:
         return
 
@@ -254,10 +260,7 @@ def _alpha(total: Floats) -> Floats:
 
 def _kappas(rows: list[Vote]) -> Iterable[tuple[Key, Coefficient]]:
     """Cohen's kappa of judges and the key with what most people say; no majority is a tie."""
-    people: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in rows:
-        if row["who"][0] == "person":
-            people[row["comparison"]][row["said"]] += 1
+    people = _said_by_people(rows)
     if not people:
         return
     words = ("a", "b", _TIE)

@@ -148,16 +148,17 @@ def hold_diagnosis(
         found = _statistics(ratings, m, lengths, level, redraws)
         for name, value in found.items():
             row = sheet.find([(scenario, sha, metric, name)])
-            if row[0] < 0:
-                ledger.add(
-                    sheet.path,
-                    f"metric {metric}, statistic {name}",
-                    "rows: statistics of a metric",
-                    "no such row",
-                    "a row",
-                )
+            if _row_lacks(ledger, sheet, row, f"metric {metric}, statistic {name}", "statistics of a metric"):
                 continue
             hold_value(ledger, sheet, row, value, f"diagnosis: {name}", resamples, level)
+
+
+def _row_lacks(ledger: Ledger, sheet: Sheet, row: Any, place: str, rows: str) -> bool:
+    """Whether a row that must be there was not found, which is then noted."""
+    if row[0] >= 0:
+        return False
+    ledger.add(sheet.path, place, f"rows: {rows}", "no such row", "a row")
+    return True
 
 
 def hold_value(
@@ -359,14 +360,7 @@ def hold_judges(ledger: Ledger, sheet: Sheet, ratings: Ratings, redraws: int = R
             for measure, value in pair_measures(a, b, clusters, level, redraws).items():
                 key = (scenario, sha, metric, ratings.judges[one], ratings.judges[two], measure)
                 row = sheet.find([key])
-                if row[0] < 0:
-                    ledger.add(
-                        sheet.path,
-                        ", ".join(map(str, key)),
-                        "rows: agreement of judges",
-                        "no such row",
-                        "a row",
-                    )
+                if _row_lacks(ledger, sheet, row, ", ".join(map(str, key)), "agreement of judges"):
                     continue
                 hold_value(ledger, sheet, row, value, f"judges: {measure}", resamples, level)
 
